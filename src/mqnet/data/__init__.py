@@ -1,0 +1,1 @@
+"""Pools of unlabelled items, and labelled data sets for simulations."""

@@ -1,0 +1,203 @@
+"""Pools of vectors: arrays in memory, memory-mapped `.npy` files, Parquet tables."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mqnet.errors import PoolError
+from mqnet.ids import CHUNK, ItemIds, RowNames, StringNames
+
+FLOATS = (np.float16, np.float32, np.float64)
+
+
+class ArrayPool:
+    """Vectors [N, D] (float16, float32 or float64), in memory or memory-mapped, with an id each.
+
+    Opening looks at the shape and the type alone; values are checked by `verify`, before a campaign writes anything.
+    """
+
+    def __init__(
+        self,
+        vectors: NDArray[np.floating[Any]] | Tensor,
+        ids: ItemIds | Sequence[str] | None = None,
+        *,
+        source: str = "",
+    ) -> None:
+        array = vectors.numpy() if isinstance(vectors, Tensor) else vectors
+        self.source = source or "the pool"
+        if not any(array.dtype == kind for kind in FLOATS):
+            raise PoolError(
+                f"{self.source} holds {array.dtype}: vectors are float16 or float32. Convert with `.astype`."
+            )
+        if array.ndim != 2 or array.shape[1] == 0:
+            raise PoolError(
+                f"{self.source} has shape {array.shape}: expected one row per item and at least one column."
+            )
+        self._array = array
+        if ids is None:
+            self._ids = ItemIds(RowNames(len(array)))
+        else:
+            self._ids = ids if isinstance(ids, ItemIds) else ItemIds.of(ids)
+            if not isinstance(ids, ItemIds) and len(ids) != len(array):
+                raise PoolError(f"{self.source} has {len(array)} rows but {len(ids)} ids were given.")
+
+    @property
+    def ids(self) -> ItemIds:
+        """The items' ids: those given, or zero-padded row numbers."""
+        return self._ids
+
+    @property
+    def dim(self) -> int:
+        """The vectors' length D."""
+        return int(self._array.shape[1])
+
+    def load(self, ids: ItemIds) -> Tensor:
+        """The vectors [n, D] of these items, a copy in the pool's own type."""
+        rows = ids.rows_in(self._ids)
+        if len(rows) and rows[-1] - rows[0] + 1 == len(rows) and bool((np.diff(rows) == 1).all()):
+            return torch.from_numpy(
+                np.array(self._array[rows[0] : rows[-1] + 1])
+            )  # a slice reads a mapped file in order
+        return torch.from_numpy(self._array[rows])
+
+    def subset(self, ids: ItemIds) -> ArrayPool:
+        """The same vectors, of these items only; nothing is copied."""
+        return ArrayPool(self._array, ids, source=self.source)
+
+    def fingerprint(self) -> str:
+        """A hash over type, ids and values."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        """Computed together with the check of every value: one pass over the pool does both."""
+        digest = hashlib.blake2b(f"{self._array.dtype} {self.dim}".encode(), digest_size=16)
+        for _, piece in self._ids.chunks(CHUNK):
+            vectors = self.load(piece)
+            # float32 sums of float16 rows cannot overflow; an exact look follows only where a sum is suspicious
+            suspicious = ~vectors.sum(dim=1, dtype=torch.float32).isfinite()
+            if bool(suspicious.any()):
+                broken = ~vectors.isfinite().all(dim=1)
+                if bool(broken.any()):
+                    row = int(broken.nonzero()[0])
+                    column = int((~vectors[row].isfinite()).nonzero()[0])
+                    raise PoolError(
+                        f"item '{piece[row]}' (row {int(piece.rows[row])}) of {self.source} holds "
+                        f"{vectors[row, column].item()} in column {column}. Every value must be a finite number: "
+                        "repair or drop the row."
+                    )
+            digest.update(piece.hashes().tobytes())
+            digest.update(vectors.numpy().data)
+        return digest.hexdigest()
+
+
+def verify(pool: ArrayPool) -> None:
+    """Check every id and every value of a pool; the first bad one is an error that names it."""
+    pool.fingerprint()
+
+
+def read_npy(path: Path) -> NDArray[np.generic]:
+    """A `.npy` file, memory-mapped: nothing is read but its header."""
+    if not path.is_file():
+        raise PoolError(f"the file '{path}' does not exist.")
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:
+        raise PoolError(f"'{path}' is not a plain .npy array: {error}") from error
+
+
+def open_npy(path: Path, ids: Sequence[str] | None = None) -> ArrayPool:
+    """A pool over a memory-mapped `.npy` file of vectors."""
+    return ArrayPool(read_npy(path), ids, source=f"'{path}'")  # type: ignore[arg-type]  # pyright: ignore
+
+
+def open_parquet(path: Path, *, id_column: str = "id", vector_column: str = "embedding") -> ArrayPool:
+    """A pool over a Parquet table with an id column and a column of equally long lists of floats.
+
+    Opening reads the table's footer; vectors and ids are read when first needed and then kept in memory, since Parquet
+    pages cannot be mapped (write `.npy` for pools beyond memory).
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not path.is_file():
+        raise PoolError(f"the file '{path}' does not exist.")
+    try:
+        file = pq.ParquetFile(path)
+    except pa.ArrowException as error:
+        raise PoolError(f"'{path}' is not a Parquet file: {error}") from error
+    columns = file.schema_arrow.names
+    for name in (id_column, vector_column):
+        if name not in columns:
+            raise PoolError(f"'{path}' has no column '{name}'; it has {', '.join(columns)}.")
+    names = StringNames(_ParquetIds(path, id_column, file.metadata.num_rows))
+    return ParquetPool(path, vector_column, ItemIds(names), file.schema_arrow.field(vector_column).type)
+
+
+class ParquetPool(ArrayPool):
+    """An `ArrayPool` whose vectors are read from a Parquet column when first needed."""
+
+    def __init__(self, path: Path, column: str, ids: ItemIds, kind: Any) -> None:
+        import pyarrow as pa
+
+        self.source = f"column '{column}' of '{path}'"
+        if not (pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind) or pa.types.is_large_list(kind)):
+            raise PoolError(f"{self.source} holds {kind}: expected lists of floats.")
+        if kind.value_type not in (pa.float16(), pa.float32(), pa.float64()):
+            raise PoolError(f"{self.source} holds lists of {kind.value_type}: vectors are float16 or float32.")
+        self._path, self._column, self._ids = path, column, ids
+
+    @cached_property
+    def _array(self) -> NDArray[np.floating[Any]]:  # type: ignore[override]  # pyright: ignore
+        import pyarrow
+        import pyarrow.compute
+        import pyarrow.parquet as pq
+
+        compute: Any = pyarrow.compute  # its functions are made at import time, unseen by type checkers
+        lists = pq.read_table(self._path, columns=[self._column]).column(0)
+        lengths = compute.list_value_length(lists).to_numpy()
+        if lists.null_count or len(lengths) == 0 or (lengths != lengths[0]).any() or lengths[0] == 0:
+            row = int(np.flatnonzero(np.nan_to_num(lengths, nan=-1) != lengths[0])[0]) if len(lengths) else 0
+            raise PoolError(f"row {row} of {self.source} has no vector of the same length as row 0.")
+        flat = compute.list_flatten(lists)
+        values = pyarrow.concat_arrays(flat.chunks).to_numpy(zero_copy_only=False)
+        return values.reshape(len(lists), int(lengths[0]))
+
+
+class _ParquetIds(Sequence[str]):
+    """The id column as strings, read when first looked at."""
+
+    def __init__(self, path: Path, column: str, n: int) -> None:
+        self._path, self._column, self._n = path, column, n
+
+    @cached_property
+    def _values(self) -> list[str]:
+        import pyarrow.parquet as pq
+
+        values = pq.read_table(self._path, columns=[self._column]).column(0).to_pylist()
+        for row, value in enumerate(values):
+            if value is None:
+                raise PoolError(f"row {row} of '{self._path}' has no id in column '{self._column}'.")
+        return [value if isinstance(value, str) else str(value) for value in values]
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        return self._values[index]
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)

@@ -1,0 +1,1 @@
+"""Informativeness scores, one file each: higher = more worth learning."""

@@ -1,0 +1,1 @@
+"""The loop: ask, tell, learn, again."""

@@ -1,0 +1,422 @@
+"""ActiveLearner: the loop seen from outside. `ask` for a query, `tell` answers, again until there is none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mqnet.data.pools import ArrayPool, open_npy, open_parquet
+from mqnet.errors import ConfigError, PoolError, StoreError, nearest_name
+from mqnet.ids import ItemIds
+from mqnet.loop import rounds
+from mqnet.loop.rounds import Labelled, Stopwatch
+from mqnet.models.base import FittedModel, TargetModel
+from mqnet.models.encode import Watcher
+from mqnet.oracles.simulated import Truth
+from mqnet.registry import MODEL, STRATEGY
+from mqnet.rng import Key
+from mqnet.store.campaign import CampaignStore, RoundRecord
+from mqnet.store.codec import to_json
+from mqnet.store.ledger import affords_another, spent
+from mqnet.store.lock import LoopLock
+from mqnet.strategies.base import Strategy
+from mqnet.types import (
+    Answer,
+    Arrays,
+    Budget,
+    CampaignConfig,
+    Costs,
+    ItemId,
+    LedgerLine,
+    Plugin,
+    Pool,
+    Query,
+    Selection,
+)
+from mqnet.view import RoundView
+
+Monitor = Callable[[RoundView, Selection, FittedModel], Mapping[str, float]]
+"""Called once per round with what ranked it; what it returns is stored with the round."""
+
+PoolLike = Pool | NDArray[np.floating[Any]] | Tensor | str | Path
+
+
+class ActiveLearner:
+    """A campaign: a pool, known classes, a budget per round, a strategy and a target model.
+
+    With a `folder` everything is kept there and the same call continues where it stopped; without, in memory.
+    """
+
+    def __init__(
+        self,
+        pool: PoolLike,
+        classes: Sequence[str],
+        *,
+        budget: float,
+        rounds: int | None = None,
+        total_budget: float | None = None,
+        cost_known: float = 1.0,
+        cost_ood: float = 1.0,
+        cost_skip: float = 0.0,
+        strategy: str | Mapping[str, object] = "mqnet",
+        model: str | Mapping[str, object] = "head",
+        seed: int = 0,
+        folder: str | Path | None = None,
+        monitor: Monitor | None = None,
+        truth: Truth | None = None,
+        watch: Watcher | None = None,
+    ) -> None:
+        if isinstance(classes, str):
+            raise ConfigError(f"classes is the single text '{classes}'; give a list of names.")
+        config = CampaignConfig(
+            classes=tuple(classes),
+            budget=Budget(budget, total_budget),
+            costs=Costs(cost_known, cost_ood, cost_skip),
+            rounds=rounds,
+            strategy=as_plugin(strategy),
+            model=as_plugin(model),
+            seed=seed,
+        )
+        config.check()
+        self._start(as_pool(pool), config, Path(folder) if folder is not None else None, monitor, truth, watch)
+
+    @classmethod
+    def open(cls, folder: str | Path, pool: PoolLike | None = None, *, monitor: Monitor | None = None) -> ActiveLearner:
+        """Continue the campaign of a folder. The pool is found where it was, or given: its content must be the same."""
+        store = CampaignStore.open(Path(folder))
+        config, place = store.config(), store.pool().get("path")
+        store.close()
+        if pool is None:
+            if not isinstance(place, str):
+                raise PoolError(f"the pool of the campaign in '{folder}' was in memory: pass it again.")
+            pool = Path(place)
+        learner = cls.__new__(cls)
+        learner._start(as_pool(pool), config, Path(folder), monitor, None, None)
+        return learner
+
+    def _start(
+        self,
+        pool: Pool,
+        config: CampaignConfig,
+        folder: Path | None,
+        monitor: Monitor | None,
+        truth: Truth | None,
+        watch: Watcher | None,
+    ) -> None:
+        self.pool, self.config, self._monitor, self._truth, self._watch = pool, config, monitor, truth, watch
+        self._strategy, self._model = make_strategy(config, truth is not None), make_model(config)
+        missing = self._strategy.needs - self._model.provides
+        if missing:
+            raise ConfigError(
+                f"strategy '{config.strategy.name}' needs {', '.join(sorted(missing))}, which the model "
+                f"'{config.model.name}' does not give (it gives {', '.join(sorted(self._model.provides))})."
+            )
+        if len(pool.ids) == 0:
+            raise PoolError("the pool is empty: there is nothing to ask.")
+        description = {"fingerprint": pool.fingerprint(), "n_items": len(pool.ids), **_place(pool)}
+        self._lock: LoopLock | None = None
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = LoopLock(folder)
+        try:
+            self.store = _open_store(folder, config, description)
+        except BaseException:
+            self.close()
+            raise
+
+    # -- ask and tell --------------------------------------------------------------------------------------------------
+
+    def ask(self) -> Query | None:
+        """The open query: items to answer, most wanted first. Asking again returns the same; None when all is done."""
+        while True:
+            query = self.store.offered()
+            if query is not None and query.items:
+                return query
+            if query is not None and not self._extend(query.round):
+                self._close_round(query.round)
+            elif query is None and not self._open_next():
+                return None
+
+    def tell(self, answers: Mapping[ItemId, Answer | str], *, annotator: str = "") -> None:
+        """Take answers (class names, `OOD` or `SKIP`) to all or some of the open items, or corrections of earlier ones.
+
+        All are taken or none; when the call returns they are durable. The last answer of a round closes it.
+        """
+        self.store.record(answers, annotator)
+        query = self.store.offered()
+        if query is not None and not query.items and not self._extend(query.round):
+            self._close_round(query.round)
+
+    def requeue(self, items: Sequence[ItemId]) -> None:
+        """Let skipped items be asked again."""
+        self.store.requeue(items)
+
+    @property
+    def ledger(self) -> list[LedgerLine]:
+        """Everything answered so far, in the order of purchase."""
+        return self.store.ledger()
+
+    @property
+    def spent(self) -> float:
+        """The cost of all answers so far."""
+        return spent(self.ledger)
+
+    @cached_property
+    def _columns(self) -> frozenset[str]:
+        return self._strategy.needs | {"logits"}
+
+    def fitted(self) -> FittedModel:
+        """The target model trained on every answer given so far."""
+        round_ = len(self.store.rounds())
+        return rounds.fit_model(self.pool, self._labelled(self.ledger), self.config, self._model, self._columns, round_)
+
+    def predict(self, inputs: Tensor | NDArray[np.floating[Any]], model: FittedModel | None = None) -> list[str]:
+        """The most likely known class of each input row, by the model of all answers so far."""
+        rows = inputs if isinstance(inputs, Tensor) else torch.from_numpy(np.asarray(inputs))
+        logits = (model or self.fitted()).encode(rows, frozenset({"logits"}))["logits"]
+        return [self.config.classes[i] for i in logits.argmax(dim=1).tolist()]
+
+    def close(self) -> None:
+        """Release the campaign for other processes."""
+        if self._lock is not None:
+            self._lock.release()
+        if hasattr(self, "store") and self.store.folder is not None:
+            self.store.close()
+
+    def __enter__(self) -> ActiveLearner:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- rounds --------------------------------------------------------------------------------------------------------
+
+    def _labelled(self, lines: Sequence[LedgerLine]) -> Labelled:
+        return rounds.labelled_from(self.pool, lines, self.config.classes)
+
+    def _open_next(self) -> bool:
+        records, lines = self.store.rounds(), self.ledger
+        round_ = len(records)
+        if self.config.rounds is not None and round_ > self.config.rounds:
+            return False
+        budget, total = self.config.budget.round, self.config.budget.total
+        if total is not None:
+            budget = min(budget, total - spent(lines))
+        unlabelled = self.pool.ids.without([line.item for line in lines]).sorted()
+        if not len(unlabelled) or not affords_another((), budget, self.config.costs):
+            return False
+        n = self._n_ranked(budget)
+        if round_ == 0:
+            record = RoundRecord(0, budget)
+            self.store.open_round(record, rounds.initial_ranking(self.pool, self.config, n))
+            return True
+        before = records[-1].state_after
+        self._restore(before)
+        watch = Stopwatch({})
+        watch.start()
+        model, view = self._view(round_, unlabelled, lines, watch)
+        selection = rounds.select(self._strategy, self.config.strategy.name, view, n, self._key(round_, "select"))
+        watch.stop("select")
+        measured = dict(self._monitor(view, selection, model)) if self._monitor is not None else {}
+        record = RoundRecord(
+            round_,
+            budget,
+            state_before=before,
+            snapshot=self.store.blobs.put(rounds.pack_snapshot(selection)),
+            model=self._keep(model),
+            metrics=watch.seconds | measured,
+        )
+        self.store.open_round(record, _ranking(view.ids, selection))
+        return True
+
+    def _view(
+        self,
+        round_: int,
+        unlabelled: ItemIds,
+        lines: Sequence[LedgerLine],
+        watch: Stopwatch,
+        model: FittedModel | None = None,
+    ) -> tuple[FittedModel, RoundView]:
+        labelled = self._labelled(lines)
+        if model is None:
+            model = rounds.fit_model(self.pool, labelled, self.config, self._model, self._columns, round_)
+        watch.stop("fit")
+        truth = None
+        if self._truth is not None and STRATEGY.get(self.config.strategy.name).reference:
+            truth = torch.from_numpy(self._truth.of(unlabelled))
+        view = rounds.make_view(
+            self.pool, unlabelled, labelled, model, self._columns, self.config, round_, truth=truth, watch=self._watch
+        )
+        watch.stop("encode")
+        return model, view
+
+    def view(self, round_: int) -> tuple[FittedModel, RoundView]:
+        """The model and the view that ranked a round, made again from what is stored."""
+        records = self.store.rounds()
+        if not 1 <= round_ < len(records):
+            raise ConfigError(f"round {round_} has no view; rounds 1 to {len(records) - 1} have one.")
+        lines = [line for line in self.ledger if line.round < round_]
+        model = self._kept(records[round_])
+        unlabelled = self.pool.ids.without([line.item for line in lines]).sorted()
+        watch = Stopwatch({})
+        watch.start()
+        return self._view(round_, unlabelled, lines, watch, model)
+
+    def _extend(self, round_: int) -> bool:
+        """Rank more items for a round whose ranking was used up by skips; False when the round is truly over."""
+        record = self.store.rounds()[round_]
+        lines = self.ledger
+        costs = [line.cost for line in lines if line.round == round_]
+        ranking = self.store.scores(round_)
+        gone = {line.item for line in lines if line.round < round_} | set(ranking)
+        if not affords_another(costs, record.budget, self.config.costs) or len(gone) >= len(self.pool.ids):
+            return False
+        n = 2 * len(ranking) + self._n_ranked(record.budget)
+        if round_ == 0:
+            longer = rounds.initial_ranking(self.pool, self.config, n)
+            self.store.extend_ranking(0, [*ranking.items(), *(pair for pair in longer if pair[0] not in ranking)], None)
+            return True
+        _, view = self.view(round_)
+        self._restore(record.state_before)
+        selection = rounds.select(self._strategy, self.config.strategy.name, view, n, self._key(round_, "select"))
+        # answers to earlier rounds may have been corrected meanwhile: what was ranked stays first, in its order
+        items = list(view.ids.take(selection.rows.numpy()))
+        fresh = [i for i, item in enumerate(items) if item not in ranking]
+        scores = selection.scores.tolist()
+        more = [(items[i], scores[i]) for i in fresh]
+        old = self.store.blobs.get(record.snapshot or "")
+        new = rounds.pack_snapshot(selection)
+        joined = {k: np.concatenate([old[k], new[k][fresh]]) if k.startswith("row.") else old[k] for k in old}
+        self.store.extend_ranking(round_, [*ranking.items(), *more], self.store.blobs.put(joined))
+        return bool(more)
+
+    def _close_round(self, round_: int) -> None:
+        records, lines = self.store.rounds(), self.ledger
+        if round_ == 0:
+            self.store.close_round(0, None, {})
+            return
+        feedback = [
+            rounds.feedback_from(r.round, self.store.blobs.get(r.snapshot), lines, self.config.classes)
+            for r in records
+            if r.snapshot is not None
+        ]
+        self._restore(records[round_].state_before)
+        watch = Stopwatch({})
+        watch.start()
+        self._strategy.learn(feedback, self._key(round_, "learn"))
+        watch.stop("learn")
+        state = {name: tensor.detach().numpy() for name, tensor in self._strategy.state().items()}
+        self.store.close_round(round_, self.store.blobs.put(state) if state else None, watch.seconds)
+
+    def _restore(self, digest: str | None) -> None:
+        self._strategy = make_strategy(self.config, self._truth is not None)
+        if digest is not None:
+            self._strategy.restore(self._tensors(digest))
+
+    def strategy_of(self, round_: int) -> Strategy:
+        """The strategy as it ranked a round."""
+        strategy = make_strategy(self.config, True)
+        digest = self.store.rounds()[round_].state_before
+        if digest is not None:
+            strategy.restore(self._tensors(digest))
+        return strategy
+
+    def _tensors(self, digest: str) -> Arrays:
+        return {name: torch.from_numpy(np.array(array)) for name, array in self.store.blobs.get(digest).items()}
+
+    def _keep(self, model: FittedModel) -> str | None:
+        state = {name: tensor.detach().numpy() for name, tensor in model.state().items()}
+        return self.store.blobs.put(state) if state else None
+
+    def _kept(self, record: RoundRecord) -> FittedModel | None:
+        return self._model.restore(self._tensors(record.model)) if record.model is not None else None
+
+    def _n_ranked(self, budget: float) -> int:
+        """Enough for a round of the cheapest answers, and some to replace skipped items."""
+        n = math.ceil(budget / self.config.costs.cheapest)
+        return n + max(8, n // 10)
+
+    def _key(self, round_: int, purpose: str) -> Key:
+        return Key(self.config.seed).child("round", round_, purpose)
+
+
+def as_plugin(value: str | Mapping[str, object]) -> Plugin:
+    """A plug-in given as a name, or as a table with a name and options."""
+    if isinstance(value, str):
+        return Plugin(value)
+    options = dict(value)
+    name = options.pop("name", None)
+    if not isinstance(name, str):
+        raise ConfigError(f"a plug-in with options needs a name: {dict(value)}.")
+    return Plugin(name, options)
+
+
+def as_pool(pool: PoolLike) -> Pool:
+    """A pool from an array, a tensor, a path, or a pool."""
+    if isinstance(pool, np.ndarray | Tensor):
+        return ArrayPool(pool)
+    if isinstance(pool, str | Path):
+        path = Path(pool)
+        openers = {".npy": open_npy, ".parquet": open_parquet}
+        if path.suffix not in openers:
+            raise PoolError(f"'{path}' is not a pool of vectors.{nearest_name(path.suffix, openers)}")
+        return openers[path.suffix](path)
+    return pool
+
+
+def make_strategy(config: CampaignConfig, simulated: bool) -> Strategy:
+    """A fresh strategy of the configuration; reference lines exist in simulations only."""
+    entry = STRATEGY.get(config.strategy.name)
+    if entry.reference and not simulated:
+        raise ConfigError(
+            f"strategy '{entry.name}' is a reference line that sees the truth: it runs in simulations only. "
+            "Choose another strategy."
+        )
+    return STRATEGY.make(config.strategy.name, config.strategy.options)
+
+
+def make_model(config: CampaignConfig) -> TargetModel:
+    """The target model of the configuration."""
+    return MODEL.make(config.model.name, config.model.options)
+
+
+def _ranking(ids: ItemIds, selection: Selection) -> list[tuple[ItemId, float]]:
+    return list(zip(ids.take(selection.rows.numpy()), selection.scores.tolist(), strict=True))
+
+
+def _place(pool: Pool) -> dict[str, object]:
+    path = getattr(pool, "path", None)
+    return {"path": str(Path(path).resolve())} if path is not None else {}
+
+
+def _open_store(folder: Path | None, config: CampaignConfig, pool: Mapping[str, object]) -> CampaignStore:
+    if folder is None or not (folder / "campaign.db").exists():
+        return CampaignStore.create(folder, config, pool)
+    store = CampaignStore.open(folder)
+    if to_json(store.config()) != to_json(config):
+        store.close()
+        raise StoreError(
+            f"'{folder}' holds a campaign with another configuration. Choose another folder, or continue that one "
+            "with ActiveLearner.open(folder)."
+        )
+    stored = store.pool()
+    if stored["fingerprint"] != pool["fingerprint"]:
+        store.close()
+        raise PoolError(
+            f"the pool given is not the pool of the campaign in '{folder}': {stored['n_items']} items were there, "
+            f"{pool['n_items']} are given, or their content differs. Point to the same items."
+        )
+    if stored != dict(pool):
+        store.point_to(pool)
+    return store

@@ -1,0 +1,1 @@
+"""Who answers: the simulated truth, a noisy annotator, or people."""
