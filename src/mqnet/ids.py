@@ -88,15 +88,17 @@ class StringNames:
     def _rows(self) -> dict[str, int]:
         rows: dict[str, int] = {}
         for row, name in enumerate(self._names):
-            # an exact type check: numpy strings and other look-alikes would not survive a database round trip
-            if not isinstance(name, str) or not name or "\x00" in name:  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise PoolError(f"row {row}: {name!r} is not a usable id. Ids are non-empty strings without NUL.")
+            if not _usable(name):
+                raise PoolError(
+                    f"row {row}: {name!r} is not a usable id. Ids are non-empty Unicode strings without NUL."
+                )
             if rows.setdefault(name, row) != row:
                 raise PoolError(f"id '{name}' stands at row {rows[name]} and again at row {row}. Ids must be unique.")
         return rows
 
     @cached_property
     def _rank(self) -> Rows:
+        _ = self._rows  # equal ids have no order
         rank = np.empty(len(self), dtype=np.int64)
         rank[np.asarray(sorted(range(len(self)), key=self._names.__getitem__), dtype=np.int64)] = np.arange(len(self))
         return rank
@@ -107,10 +109,12 @@ class StringNames:
 
     def find(self, ids: Sequence[str]) -> Rows:
         """The rows of these ids, -1 where there is none."""
-        return np.asarray([self._rows.get(name, -1) for name in ids], dtype=np.int64)
+        rows = self._rows  # looked up before the loop: no ids to find is no reason to skip the check of the names
+        return np.asarray([rows.get(name, -1) for name in ids], dtype=np.int64)
 
     def hashes(self, rows: Rows) -> NDArray[np.uint64]:
         """A 64-bit hash of each id's UTF-8 bytes."""
+        _ = self._rows  # a pool's fingerprint is the check of its ids, and it reads nothing but their hashes
         out = np.empty(len(rows), dtype=np.uint64)
         for start in range(0, len(rows), CHUNK):
             packed = np.asarray([name.encode() for name in self.at(rows[start : start + CHUNK])], dtype=np.bytes_)
@@ -121,6 +125,16 @@ class StringNames:
     def order(self, rows: Rows) -> Rows:
         """The same rows, sorted by id."""
         return rows[np.argsort(self._rank[rows], kind="stable")]
+
+
+def _usable(name: object) -> bool:
+    if not isinstance(name, str) or not name or "\x00" in name:
+        return False
+    try:
+        name.encode()
+    except UnicodeEncodeError:  # a lone surrogate, as an undecodable file name has: no database takes it
+        return False
+    return True
 
 
 class ItemIds(Sequence[str]):
@@ -134,6 +148,11 @@ class ItemIds(Sequence[str]):
     def of(cls, ids: Iterable[str]) -> ItemIds:
         """Ids from strings."""
         return cls(StringNames(list(ids)))
+
+    @property
+    def n_in_pool(self) -> int:
+        """How many items the pool has that these ids were selected from."""
+        return len(self._names)
 
     @property
     def rows(self) -> Rows:

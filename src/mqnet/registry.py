@@ -1,13 +1,14 @@
 """Plug-ins by name: scores, strategies, models and data sets.
 
-A plug-in is one file in its room, or an entry point of another package (groups `mqnet.purity`, `mqnet.informativeness`,
-`mqnet.strategy`, `mqnet.model`, `mqnet.dataset`), or a file named with `--plugin`. Rooms are walked when a name is first
-looked up, so importing `mqnet` loads none of them.
+A plug-in is one file in its room, or an entry point of another package (groups `mqnet.purity`,
+`mqnet.informativeness`, `mqnet.strategy`, `mqnet.model`, `mqnet.dataset`), or a file named with `--plugin`. Rooms are
+walked when a name is first looked up, so importing `mqnet` loads none of them.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -71,10 +72,18 @@ class Score(Protocol):
     """A score with its options bound: RoundView -> Tensor [N], finite, HIGHER = ask first."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The registered name."""
+        ...
+
     @property
-    def needs(self) -> Needs: ...
-    def __call__(self, view: RoundView) -> Tensor: ...
+    def needs(self) -> Needs:
+        """The columns the score reads."""
+        ...
+
+    def __call__(self, view: RoundView) -> Tensor:
+        """The score of every row of the view [N]."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -160,7 +169,14 @@ class Registry:
     def _walk(self) -> None:
         if self._walked:
             return
-        self._walked = True
+        self._walked = True  # before the walk: a plug-in may look up others while it is imported
+        try:
+            self._import_all()
+        except BaseException:
+            self._walked = False  # the next look-up meets the same error, not a registry with a hole
+            raise
+
+    def _import_all(self) -> None:
         package = importlib.import_module(self._room)
         for module in pkgutil.iter_modules(package.__path__):
             if not module.name.startswith("_"):
@@ -194,8 +210,9 @@ def load_plugin(path: Path) -> None:
     """Import a Python file so that what it registers can be used by name."""
     if not path.is_file():
         raise PluginError(f"plug-in file '{path}' does not exist.")
-    name = f"mqnet_plugin_{path.stem}"
-    if name in sys.modules and getattr(sys.modules[name], "__file__", None) == str(path.resolve()):
+    # the folder is part of the name: two files called alike are two plug-ins, and the same name in both is an error
+    name = f"mqnet_plugin_{path.stem}_{hashlib.blake2b(str(path.resolve()).encode(), digest_size=4).hexdigest()}"
+    if name in sys.modules:
         return
     spec = importlib.util.spec_from_file_location(name, path.resolve())
     if spec is None or spec.loader is None:
@@ -205,6 +222,7 @@ def load_plugin(path: Path) -> None:
     try:
         spec.loader.exec_module(module)
     except PluginError:
+        del sys.modules[name]
         raise
     except Exception as error:
         del sys.modules[name]

@@ -48,6 +48,8 @@ Answer: TypeAlias = Known | Outcome
 def as_answer(value: Answer | str, classes: tuple[str, ...], item: ItemId) -> Answer:
     """The answer meant by `value` (a class name stands for `Known`); an unknown class is an error naming the item."""
     answer = Known(value) if isinstance(value, str) else value
+    if not isinstance(answer, Known | Outcome):  # pyright: ignore[reportUnnecessaryIsInstance]  # people pass numbers
+        raise AnswerError(f"item '{item}': {answer!r} is not an answer. Give a class name, OOD or SKIP.")
     if isinstance(answer, Known) and answer.name not in classes:
         raise AnswerError(
             f"item '{item}': '{answer.name}' is not a known class.{nearest_name(answer.name, classes)} "

@@ -31,9 +31,13 @@ class ArrayPool:
         ids: ItemIds | Sequence[str] | None = None,
         *,
         source: str = "",
+        path: Path | None = None,
     ) -> None:
-        array = vectors.numpy() if isinstance(vectors, Tensor) else vectors
         self.source = source or "the pool"
+        self.path = path
+        if isinstance(vectors, Tensor) and vectors.dtype == torch.bfloat16:
+            raise PoolError(f"{self.source} holds bfloat16: vectors are float16 or float32. Convert with `.float()`.")
+        array = vectors.detach().cpu().numpy() if isinstance(vectors, Tensor) else vectors
         if not any(array.dtype == kind for kind in FLOATS):
             raise PoolError(
                 f"{self.source} holds {array.dtype}: vectors are float16 or float32. Convert with `.astype`."
@@ -47,8 +51,8 @@ class ArrayPool:
             self._ids = ItemIds(RowNames(len(array)))
         else:
             self._ids = ids if isinstance(ids, ItemIds) else ItemIds.of(ids)
-            if not isinstance(ids, ItemIds) and len(ids) != len(array):
-                raise PoolError(f"{self.source} has {len(array)} rows but {len(ids)} ids were given.")
+            if self._ids.n_in_pool != len(array):
+                raise PoolError(f"{self.source} has {len(array)} rows but {self._ids.n_in_pool} ids were given.")
 
     @property
     def ids(self) -> ItemIds:
@@ -56,18 +60,22 @@ class ArrayPool:
         return self._ids
 
     @property
+    def vectors(self) -> NDArray[np.floating[Any]]:
+        """All vectors of the array behind the pool, in its own row order."""
+        return self._array
+
+    @property
     def dim(self) -> int:
         """The vectors' length D."""
         return int(self._array.shape[1])
 
     def load(self, ids: ItemIds) -> Tensor:
-        """The vectors [n, D] of these items, a copy in the pool's own type."""
+        """The vectors [n, D] of these items, a copy in the pool's own type, row after row whatever the file's order."""
         rows = ids.rows_in(self._ids)
         if len(rows) and rows[-1] - rows[0] + 1 == len(rows) and bool((np.diff(rows) == 1).all()):
-            return torch.from_numpy(
-                np.array(self._array[rows[0] : rows[-1] + 1])
-            )  # a slice reads a mapped file in order
-        return torch.from_numpy(self._array[rows])
+            part = self._array[rows[0] : rows[-1] + 1]  # a slice reads a mapped file in order
+            return torch.from_numpy(np.array(part, order="C"))
+        return torch.from_numpy(np.ascontiguousarray(self._array[rows]))
 
     def subset(self, ids: ItemIds) -> ArrayPool:
         """The same vectors, of these items only; nothing is copied."""
@@ -110,14 +118,16 @@ def read_npy(path: Path) -> NDArray[np.generic]:
     if not path.is_file():
         raise PoolError(f"the file '{path}' does not exist.")
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError as error:
+        return np.lib.format.open_memmap(path, mode="r")
+    except (ValueError, EOFError) as error:
         raise PoolError(f"'{path}' is not a plain .npy array: {error}") from error
 
 
 def open_npy(path: Path, ids: Sequence[str] | None = None) -> ArrayPool:
     """A pool over a memory-mapped `.npy` file of vectors."""
-    return ArrayPool(read_npy(path), ids, source=f"'{path}'")  # type: ignore[arg-type]  # pyright: ignore
+    # with ids of its own the pool cannot be opened again by its path alone
+    found = path if ids is None else None
+    return ArrayPool(read_npy(path), ids, source=f"'{path}'", path=found)  # type: ignore[arg-type]  # pyright: ignore
 
 
 def open_parquet(path: Path, *, id_column: str = "id", vector_column: str = "embedding") -> ArrayPool:
@@ -140,7 +150,10 @@ def open_parquet(path: Path, *, id_column: str = "id", vector_column: str = "emb
         if name not in columns:
             raise PoolError(f"'{path}' has no column '{name}'; it has {', '.join(columns)}.")
     names = StringNames(_ParquetIds(path, id_column, file.metadata.num_rows))
-    return ParquetPool(path, vector_column, ItemIds(names), file.schema_arrow.field(vector_column).type)
+    pool = ParquetPool(path, vector_column, ItemIds(names), file.schema_arrow.field(vector_column).type)
+    if (id_column, vector_column) != ("id", "embedding"):
+        pool.path = None  # it cannot be opened again by its path alone
+    return pool
 
 
 class ParquetPool(ArrayPool):
@@ -154,6 +167,7 @@ class ParquetPool(ArrayPool):
             raise PoolError(f"{self.source} holds {kind}: expected lists of floats.")
         if kind.value_type not in (pa.float16(), pa.float32(), pa.float64()):
             raise PoolError(f"{self.source} holds lists of {kind.value_type}: vectors are float16 or float32.")
+        self.path: Path | None = path
         self._path, self._column, self._ids = path, column, ids
 
     @cached_property
@@ -164,10 +178,15 @@ class ParquetPool(ArrayPool):
 
         compute: Any = pyarrow.compute  # its functions are made at import time, unseen by type checkers
         lists = pq.read_table(self._path, columns=[self._column]).column(0)
-        lengths = compute.list_value_length(lists).to_numpy()
-        if lists.null_count or len(lengths) == 0 or (lengths != lengths[0]).any() or lengths[0] == 0:
-            row = int(np.flatnonzero(np.nan_to_num(lengths, nan=-1) != lengths[0])[0]) if len(lengths) else 0
-            raise PoolError(f"row {row} of {self.source} has no vector of the same length as row 0.")
+        lengths = compute.fill_null(compute.list_value_length(lists), 0).to_numpy()
+        if len(lengths) == 0 or lengths[0] == 0:
+            raise PoolError(f"{self.source} has no vector in row 0.")
+        if (lengths != lengths[0]).any():
+            row = int(np.flatnonzero(lengths != lengths[0])[0])
+            raise PoolError(
+                f"row {row} of {self.source} has {lengths[row]} values, row 0 has {lengths[0]}: "
+                "all vectors must be equally long."
+            )
         flat = compute.list_flatten(lists)
         values = pyarrow.concat_arrays(flat.chunks).to_numpy(zero_copy_only=False)
         return values.reshape(len(lists), int(lengths[0]))

@@ -25,7 +25,7 @@ from mqnet.oracles.simulated import Truth
 from mqnet.registry import MODEL, STRATEGY
 from mqnet.rng import Key
 from mqnet.store.campaign import CampaignStore, RoundRecord
-from mqnet.store.codec import to_json
+from mqnet.store.codec import from_json, to_json
 from mqnet.store.ledger import affords_another, spent
 from mqnet.store.lock import LoopLock
 from mqnet.strategies.base import Strategy
@@ -404,7 +404,7 @@ def _open_store(folder: Path | None, config: CampaignConfig, pool: Mapping[str, 
     if folder is None or not (folder / "campaign.db").exists():
         return CampaignStore.create(folder, config, pool)
     store = CampaignStore.open(folder)
-    if to_json(store.config()) != to_json(config):
+    if store.config() != from_json(to_json(config)):  # values, not texts: a budget of 10 is a budget of 10.0
         store.close()
         raise StoreError(
             f"'{folder}' holds a campaign with another configuration. Choose another folder, or continue that one "

@@ -182,12 +182,12 @@ class CampaignStore:
     # -- answers -------------------------------------------------------------------------------------------------------
 
     def offered(self) -> Query | None:
-        """The items that may be answered now; None when no round is open. It may be empty: the round then awaits closing."""
+        """The items that may be answered now, none when the round awaits its closing; None when no round is open."""
         with self._engine.connect() as connection:
             return _offered(connection, from_json(connection.execute(sa.select(campaign.c.config)).scalar_one()))
 
     def record(self, given: Mapping[ItemId, Answer | str], annotator: str = "") -> None:
-        """Take answers, all or none: to offered items, or corrections of earlier ones; a repeated answer changes nothing."""
+        """Take answers, all or none: to offered items, or corrections of earlier ones; a repetition changes nothing."""
         with self._write() as connection:
             config = from_json(connection.execute(sa.select(campaign.c.config)).scalar_one())
             query = _offered(connection, config)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from mqnet.types import Answer, Costs, ItemId, Known, LedgerLine, Outcome
 
 TOLERANCE = 1e-9
-"""Costs are summed in floating point: three items at 0.1 must fit into a budget of 0.3."""
+"""A share of the dearest label. Costs are floating point: three items at 0.1 must fit into a budget of 0.3."""
 
 
 def offered(
@@ -19,8 +20,8 @@ def offered(
     bought in the end are those a strictly sequential purchase would have bought. `answered` maps the round's answered
     items to their recorded costs. An empty result means that the round is over, or that its ranking is used up.
     """
-    left = budget - sum(answered.values())
-    n_affordable = max(0, int((left + TOLERANCE) / costs.dearest))
+    left = budget - math.fsum(answered.values())
+    n_affordable = max(0, int(left / costs.dearest + TOLERANCE))
     out: list[ItemId] = []
     for item in ranking:
         if len(out) >= n_affordable:
@@ -32,12 +33,12 @@ def offered(
 
 def affords_another(answered: Iterable[float], budget: float, costs: Costs) -> bool:
     """Whether what is left of the round's budget covers the dearer outcome."""
-    return budget - sum(answered) + TOLERANCE >= costs.dearest
+    return int((budget - math.fsum(answered)) / costs.dearest + TOLERANCE) >= 1
 
 
 def spent(lines: Iterable[LedgerLine]) -> float:
     """The recorded cost of these lines."""
-    return sum(line.cost for line in lines)
+    return math.fsum(line.cost for line in lines)
 
 
 def n_known(lines: Iterable[LedgerLine]) -> int:

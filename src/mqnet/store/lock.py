@@ -8,6 +8,7 @@ import socket
 from pathlib import Path
 
 from mqnet.errors import BusyError
+from mqnet.store.blobs import disk_error
 
 
 class LoopLock:
@@ -15,7 +16,10 @@ class LoopLock:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "loop.lock"
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise disk_error(self._path, error) from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -25,8 +29,12 @@ class LoopLock:
                 f"the campaign in '{folder}' is being worked on by {holder}. "
                 "Wait for it or stop it; one loop at a time keeps the ledger straight."
             ) from error
-        os.ftruncate(self._file, 0)
-        os.write(self._file, f"process {os.getpid()} on {socket.gethostname()}".encode())
+        try:
+            os.ftruncate(self._file, 0)
+            os.write(self._file, f"process {os.getpid()} on {socket.gethostname()}".encode())
+        except OSError as error:
+            self.release()
+            raise disk_error(self._path, error) from error
 
     def release(self) -> None:
         """Let another loop work on the campaign."""

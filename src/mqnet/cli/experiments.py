@@ -1,0 +1,131 @@
+"""`mqnet demo`, `run` and `status`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table as RichTable
+
+from mqnet.errors import InputError
+from mqnet.experiment.cells import grid
+from mqnet.experiment.config import ExperimentConfig, load_config
+from mqnet.experiment.demo import demo_config
+from mqnet.experiment.report import write_report
+from mqnet.experiment.results import Results, read_rows
+from mqnet.experiment.run import CONFIG, RESULTS, collect, run_experiment
+from mqnet.experiment.run import Progress as CellDone
+from mqnet.experiment.summary import Table, compact, favourite_of, tables, verdict
+from mqnet.store.campaign import DATABASE, CampaignStore
+from mqnet.store.ledger import n_known, n_ood, spent
+
+console = Console()
+
+
+def demo(out: Path, jobs: int | None, as_json: bool) -> None:
+    """Run the demo, print its table and verdict, name the report."""
+    _run_and_show(demo_config(), out, jobs, as_json)
+
+
+def run(path: Path, out: Path, jobs: int | None, as_json: bool, plugins: Sequence[Path]) -> None:
+    """Run an experiment and print its tables."""
+    config = load_config(path)
+    added = (*config.plugins, *(plugin.resolve() for plugin in plugins))
+    _run_and_show(config.model_copy(update={"plugins": added}), out, jobs, as_json)
+
+
+def status(folder: Path, as_json: bool) -> None:
+    """Print how far a run or a campaign is."""
+    found = _run_status(folder) if (folder / CONFIG).is_file() else _campaign_status(folder)
+    if as_json:
+        print(json.dumps(found))
+        return
+    for name, value in found.items():
+        console.print(f"{name.replace('_', ' ')}: {value}", highlight=False)
+
+
+def _run_status(folder: Path) -> dict[str, object]:
+    config = ExperimentConfig.model_validate_json((folder / CONFIG).read_text())
+    cells = grid(config)
+    done = len({row.cell for row in collect(folder, cells)})
+    failed = sum((folder / "cells" / cell.digest / "error.txt").is_file() for cell in cells)
+    return {"cells": len(cells), "finished": done, "failed": failed}
+
+
+def _campaign_status(folder: Path) -> dict[str, object]:
+    if not (folder / DATABASE).is_file():
+        raise InputError(f"'{folder}' holds neither a run nor a campaign.")
+    store = CampaignStore.open(folder)
+    try:
+        lines, rounds, query = store.ledger(), store.rounds(), store.offered()
+        return {
+            "round": rounds[-1].round if rounds else 0,
+            "spent": spent(lines),
+            "known": n_known(lines),
+            "ood": n_ood(lines),
+            "skipped": len(lines) - n_known(lines) - n_ood(lines),
+            "open": len(query.items) if query else 0,
+        }
+    finally:
+        store.close()
+
+
+def _run_and_show(config: ExperimentConfig, out: Path, jobs: int | None, as_json: bool) -> None:
+    failures = _watch(run_experiment(config, out, jobs=jobs), as_json)
+    results = Results(read_rows(out / RESULTS))
+    if results.settings:
+        report = write_report(out)
+        sentence = verdict(results, favourite_of(results.strategies), config.campaign.cost_ood)
+        if as_json:
+            found = [asdict(table) for table in tables(results, config.campaign.cost_ood)]
+            summary = {"verdict": sentence, "tables": found, "report": str(report)}
+            print(json.dumps({**summary, "results": str(out / RESULTS)}))
+        else:
+            for table in compact(results, config.campaign.cost_ood):
+                _print_table(table)
+            console.print(sentence, style="bold", highlight=False)
+            console.print(f"\nresults: {out / RESULTS}\nreport:  {report}", highlight=False, soft_wrap=True)
+    if failures:
+        for done in failures:
+            print(f"failed: {done.cell.title}: {done.error}", file=sys.stderr)
+        print(f"{len(failures)} cells failed; each has an error.txt under {out / 'cells'}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _watch(events: Iterable[CellDone], as_json: bool) -> list[CellDone]:
+    """Show progress: a bar with an ETA on a terminal, JSON lines if asked for, else plain lines now and then."""
+    failures: list[CellDone] = []
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("ETA"),
+        TimeRemainingColumn(), console=console, transient=True, disable=as_json or not console.is_terminal,
+    )  # fmt: skip
+    with bar:
+        task = bar.add_task("campaigns", total=None)
+        shown = 0.0
+        for done in events:
+            if done.error is not None:
+                failures.append(done)
+            bar.update(task, completed=done.done, total=done.total, description=done.cell.title[:60])
+            if as_json:
+                line = {"done": done.done, "total": done.total, "cell": done.cell.title, "seconds": done.seconds}
+                print(json.dumps(line), flush=True)
+            elif not console.is_terminal and (done.seconds - shown > 10 or done.done == done.total):
+                shown = done.seconds
+                print(f"{done.done} of {done.total} campaigns, {done.seconds:.0f} s", flush=True)
+    return failures
+
+
+def _print_table(table: Table) -> None:
+    shown = RichTable(title=table.title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for i, name in enumerate(table.columns):
+        shown.add_column(name, justify="left" if i == 0 else "right", no_wrap=i == 0, overflow="fold")
+    for row in table.rows:
+        shown.add_row(*row)
+    console.print(shown)
+    console.print()

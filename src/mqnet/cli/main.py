@@ -1,0 +1,120 @@
+"""The `mqnet` command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="mqnet",
+    help="Open-set active learning: spend a labelling budget well on a pool that contains junk.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+OutOption = Annotated[Path, typer.Option("--out", help="Folder for results.", show_default=True)]
+JobsOption = Annotated[
+    int | None, typer.Option("--jobs", min=1, help="Processes side by side (default: one per core).")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+@app.command()
+def demo(out: OutOption = Path("demo"), jobs: JobsOption = None, json: JsonOption = False) -> None:
+    """Compare strategies on a small built-in data set, offline, in under a minute."""
+    from mqnet.cli import experiments
+
+    experiments.demo(out, jobs, json)
+
+
+@app.command()
+def run(
+    config: Annotated[Path, typer.Argument(help="The experiment: a TOML file.")],
+    out: OutOption,
+    jobs: JobsOption = None,
+    json: JsonOption = False,
+    plugin: Annotated[list[Path] | None, typer.Option("--plugin", help="A Python file whose plug-ins join.")] = None,
+) -> None:
+    """Run an experiment; the same command continues it where it stopped."""
+    from mqnet.cli import experiments
+
+    experiments.run(config, out, jobs, json, plugin or [])
+
+
+@app.command()
+def report(folder: Annotated[Path, typer.Argument(help="The folder of a run.")]) -> None:
+    """Write a self-contained report.html about a run."""
+    from mqnet.experiment.report import write_report
+
+    typer.echo(str(write_report(folder)))
+
+
+@app.command()
+def status(
+    folder: Annotated[Path, typer.Argument(help="The folder of a run or a campaign.")], json: JsonOption = False
+) -> None:
+    """Say how far a run or a campaign is."""
+    from mqnet.cli import experiments
+
+    experiments.status(folder, json)
+
+
+@app.command(name="list")
+def list_(
+    json: JsonOption = False,
+    plugin: Annotated[list[Path] | None, typer.Option("--plugin", help="A Python file whose plug-ins join.")] = None,
+) -> None:
+    """Show every score, strategy, model and data set, with what each needs."""
+    from mqnet.cli import catalogue
+
+    catalogue.show(json, plugin or [])
+
+
+@app.callback(invoke_without_command=True)
+def _version(  # pyright: ignore[reportUnusedFunction]
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+) -> None:
+    if version:
+        from mqnet import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+def run_app() -> int:
+    """Run the command line and return its exit code: 2 for wrong input, 1 for other failures, never a traceback."""
+    from mqnet.errors import BusyError, InputError, MqnetError, PluginError
+
+    try:
+        app()
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 1
+    except KeyboardInterrupt:
+        print("stopped; the same command continues where it stopped", file=sys.stderr)
+        return 130
+    except MqnetError as error:
+        print(f"error: {error}", file=sys.stderr)
+        wrong_input = isinstance(error, InputError | PluginError | BusyError) or "newer mqnet" in str(error)
+        return 2 if wrong_input else 1
+    except BrokenPipeError:
+        return 1
+    except Exception as error:
+        if os.environ.get("MQNET_DEBUG"):
+            raise
+        print(
+            f"error: {type(error).__name__}: {error}\nThis is a fault in mqnet, not in what you gave it. "
+            "Set MQNET_DEBUG=1 for a traceback to report.",
+            file=sys.stderr,
+        )
+        return 1
+    return 0
+
+
+def run_main() -> None:
+    """The entry point."""
+    sys.exit(run_app())

@@ -1,0 +1,119 @@
+"""Scenarios: a pool with junk in it, its hidden truth, and test items of the known classes (METHOD 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mqnet.data.labelled import Dataset, Labelled
+from mqnet.data.pools import ArrayPool
+from mqnet.errors import ConfigError
+from mqnet.rng import Key
+from mqnet.view import OOD_CLASS
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A pool, what its items really are (class numbers, -1 for junk, in the order of `pool.ids`), and test items."""
+
+    pool: ArrayPool
+    labels: NDArray[np.int64]
+    test: Labelled
+    classes: tuple[str, ...]
+
+
+def split(
+    data: Dataset,
+    *,
+    seed: int,
+    ood_share: float,
+    known_classes: int | None = None,
+    known_class_share: float | None = None,
+    pool_size: int | None = None,
+) -> Scenario:
+    """Some classes, drawn by seed, are known; items of the others are the junk that makes up `ood_share` of the pool.
+
+    Without `pool_size` all training items of the known classes are in the pool; with it the pool is no larger than
+    that, at the same share.
+    """
+    n_known = _n_known(len(data.classes), known_classes, known_class_share)
+    key = Key(seed).child("scenario", "split")
+    drawn = np.sort(key.child("classes").numpy().permutation(len(data.classes))[:n_known])
+    inside = np.flatnonzero(np.isin(data.train.labels, drawn))
+    outside = np.flatnonzero(~np.isin(data.train.labels, drawn))
+    n_in, n_out = composition(len(inside), len(outside), ood_share, pool_size)
+    rows = np.sort(
+        np.concatenate(
+            [_draw(key.child("known"), inside, n_in), _draw(key.child("junk", str(ood_share)), outside, n_out)]
+        )
+    )
+    number = np.full(len(data.classes), OOD_CLASS, dtype=np.int64)
+    number[drawn] = np.arange(n_known)
+    train = data.train
+    return Scenario(
+        pool=train.pool.subset(train.pool.ids.take(rows)),
+        labels=number[train.labels[rows]],
+        test=data.test.of_classes(drawn),
+        classes=tuple(data.classes[i] for i in drawn),
+    )
+
+
+def cross(data: Dataset, *, seed: int, ood_share: float, pool_size: int | None = None) -> Scenario:
+    """All classes are known; junk from another data set makes up `ood_share` of the pool.
+
+    Items are shuffled and numbered anew, so that neither an item's id nor its place tells where it came from.
+    """
+    if data.junk is None:
+        raise ConfigError("scenario 'cross' needs `ood`: a file of vectors that belong to none of the classes.")
+    key = Key(seed).child("scenario", "cross")
+    n_train, n_junk = len(data.train.labels), len(data.junk.ids)
+    n_in, n_out = composition(n_train, n_junk, ood_share, pool_size)
+    inside = _draw(key.child("known"), np.arange(n_train), n_in)
+    outside = _draw(key.child("junk", str(ood_share)), np.arange(n_junk), n_out)
+    order = key.child("order").numpy().permutation(n_in + n_out)
+    vectors = np.concatenate(
+        [
+            data.train.pool.load(data.train.pool.ids.take(inside)).numpy(),
+            data.junk.load(data.junk.ids.take(outside)).numpy(),
+        ]
+    )
+    labels = np.concatenate([data.train.labels[inside], np.full(n_out, OOD_CLASS, dtype=np.int64)])
+    return Scenario(ArrayPool(vectors[order], source="the mixed pool"), labels[order], data.test, data.classes)
+
+
+def composition(n_known: int, n_junk: int, ood_share: float, pool_size: int | None) -> tuple[int, int]:
+    """How many known and junk items the pool holds, its OOD share met to the nearest item.
+
+    >>> composition(600, 900, 0.4, None), composition(600, 900, 0.4, 500)
+    ((600, 400), (300, 200))
+    """
+    if not 0 <= ood_share < 1:
+        raise ConfigError(f"ood_share is {ood_share}: it must be at least 0 and below 1.")
+    size = round(n_known / (1 - ood_share))
+    if pool_size is not None:
+        if pool_size < 1:
+            raise ConfigError(f"pool_size is {pool_size}: a pool has at least one item.")
+        size = min(size, pool_size)
+    n_out = round(ood_share * size)
+    if n_out > n_junk:
+        raise ConfigError(
+            f"ood_share {ood_share} of a pool of {size} items takes {n_out} junk items, but the data has {n_junk}. "
+            f"Lower the share, or set pool_size to at most {int(n_junk / ood_share)}."
+        )
+    return size - n_out, n_out
+
+
+def _n_known(n_classes: int, count: int | None, share: float | None) -> int:
+    if (count is None) == (share is None):
+        raise ConfigError("scenario 'split' takes either known_classes or known_class_share.")
+    n_known = count if count is not None else round((share or 0.0) * n_classes)
+    if not 1 <= n_known <= n_classes:
+        asked = f"known_classes = {count}" if count is not None else f"known_class_share = {share}"
+        raise ConfigError(f"{asked} asks for {n_known} known classes of the data set's {n_classes}.")
+    return n_known
+
+
+def _draw(key: Key, rows: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    return rows[key.numpy().permutation(len(rows))[:n]]

@@ -1,0 +1,1 @@
+"""Simulated experiments: a grid of campaigns, their results, tables, figures and report."""

@@ -1,0 +1,132 @@
+"""A grid's cells: one campaign each, named by a hash of everything that defines it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any
+
+from mqnet import __version__
+from mqnet.data.labelled import Dataset
+from mqnet.data.scenarios import Scenario, cross, split
+from mqnet.errors import ConfigError
+from mqnet.experiment.config import DATA_KEYS, ExperimentConfig, ScenarioSection
+from mqnet.loop.learner import as_plugin, make_model, make_strategy
+from mqnet.registry import DATASET, load_plugin
+from mqnet.types import Plugin
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One campaign of a grid."""
+
+    config: ExperimentConfig
+    strategy: Plugin
+    strategy_label: str
+    ood_share: float
+    seed: int
+    digest: str
+
+    @property
+    def title(self) -> str:
+        """A few words for people."""
+        return f"{self.strategy_label} · {self.config.scenario.label} · {self.ood_share:.0%} OOD · seed {self.seed}"
+
+
+def grid(config: ExperimentConfig) -> list[Cell]:
+    """All cells of an experiment. Everything that can be refused is refused here, before anything is written."""
+    for plugin in config.plugins:
+        load_plugin(plugin)
+    data = open_dataset(config.scenario)
+    strategies = [_strategy(choice) for choice in config.grid.strategies]
+    labels = [label for _, label in strategies]
+    if len(set(labels)) < len(labels):
+        raise ConfigError(f"two strategies of the grid share a name: {', '.join(labels)}. Give one a `label`.")
+    for strategy, _ in strategies:
+        campaign = config.campaign_config(data.classes, strategy, 0)
+        campaign.check()
+        needs, gives = make_strategy(campaign, True).needs, make_model(campaign).provides
+        if needs - gives:
+            raise ConfigError(
+                f"strategy '{strategy.name}' needs {', '.join(sorted(needs - gives))}, which the model "
+                f"'{config.model.name}' does not give (it gives {', '.join(sorted(gives))})."
+            )
+    for share in config.scenario.ood_share:
+        open_scenario(config.scenario, share, config.grid.seeds[0])
+    cells: list[Cell] = []
+    for share in config.scenario.ood_share:
+        for seed in config.grid.seeds:
+            for strategy, label in strategies:
+                digest = _digest(config, data, strategy, share, seed)
+                cells.append(Cell(config, strategy, label, share, seed, digest))
+    return cells
+
+
+def _strategy(choice: str | Mapping[str, Any]) -> tuple[Plugin, str]:
+    if isinstance(choice, str):
+        return Plugin(choice), choice
+    options = dict(choice)
+    label = options.pop("label", None)
+    plugin = as_plugin(options)
+    if label is not None:
+        return plugin, str(label)
+    shown = ", ".join(f"{name}={value}" for name, value in plugin.options.items())
+    return plugin, f"{plugin.name}({shown})" if shown else plugin.name
+
+
+def _digest(config: ExperimentConfig, data: Dataset, strategy: Plugin, share: float, seed: int) -> str:
+    scenario = config.scenario
+    defining = {
+        "version": __version__,
+        "data": data.fingerprint(),
+        "scenario": [scenario.kind, scenario.known_classes, scenario.known_class_share, scenario.pool_size, share],
+        "campaign": config.campaign.model_dump(),
+        "model": asdict(config.model.plugin()),
+        "strategy": asdict(strategy),
+        "plugins": [hashlib.blake2b(path.read_bytes()).hexdigest() for path in config.plugins],
+        "seed": seed,
+    }
+    text = json.dumps(defining, sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
+
+
+def open_dataset(section: ScenarioSection) -> Dataset:
+    """The scenario's data set; every value in it has been checked."""
+    return _open_dataset(section.model_dump_json(include={"dataset", *DATA_KEYS}))
+
+
+def open_scenario(section: ScenarioSection, ood_share: float, seed: int) -> Scenario:
+    """The pool, truth and test items of one OOD share and seed: the same for every strategy."""
+    return _open_scenario(section.model_dump_json(), ood_share, seed)
+
+
+@lru_cache(maxsize=2)  # keyed by the section's text: the cells of a grid share data sets and pools
+def _open_dataset(text: str) -> Dataset:
+    section = ScenarioSection.model_validate_json(text)
+    entry = DATASET.get(section.dataset)
+    options = section.dataset_options()
+    entry.check_options(options)
+    data: Dataset = entry.target(**options)
+    data.fingerprint()
+    return data
+
+
+@lru_cache(maxsize=4)
+def _open_scenario(text: str, ood_share: float, seed: int) -> Scenario:
+    section = ScenarioSection.model_validate_json(text)
+    data = open_dataset(section)
+    if section.kind == "cross":
+        if section.known_classes is not None or section.known_class_share is not None:
+            raise ConfigError("scenario 'cross' knows all classes: drop known_classes and known_class_share.")
+        return cross(data, seed=seed, ood_share=ood_share, pool_size=section.pool_size)
+    return split(
+        data,
+        seed=seed,
+        ood_share=ood_share,
+        known_classes=section.known_classes,
+        known_class_share=section.known_class_share,
+        pool_size=section.pool_size,
+    )

@@ -1,0 +1,165 @@
+"""An experiment's configuration: a TOML file parsed once into frozen objects."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from mqnet.errors import ConfigError, nearest_name
+from mqnet.types import Budget, CampaignConfig, Costs, Plugin
+
+
+class Section(BaseModel):
+    """A part of a configuration: frozen, and without keys nobody knows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _as_tuple(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value if isinstance(value, tuple) else (value,)
+
+
+Share = Annotated[float, Field(ge=0, lt=1)]
+Shares = Annotated[tuple[Share, ...], BeforeValidator(_as_tuple), Field(min_length=1)]
+
+
+PATH_KEYS = ("train", "train_labels", "test", "test_labels", "table", "ood")
+DATA_KEYS = (*PATH_KEYS, "label_column", "split_column")
+
+
+class ScenarioSection(Section):
+    """[scenario]: where the items come from, which classes are known, how much junk there is."""
+
+    kind: Literal["split", "cross"] = "split"
+    dataset: str = "digits"
+    name: str | None = None
+    train: Path | None = None
+    train_labels: Path | None = None
+    test: Path | None = None
+    test_labels: Path | None = None
+    table: Path | None = None
+    label_column: str | None = None
+    split_column: str | None = None
+    ood: Path | None = None
+    known_classes: int | None = Field(default=None, ge=1)
+    known_class_share: float | None = Field(default=None, gt=0, le=1)
+    ood_share: Shares = (0.4,)
+    pool_size: int | None = Field(default=None, ge=1)
+
+    @property
+    def label(self) -> str:
+        """What tables call it."""
+        return self.name or f"{self.kind}-{self.dataset}"
+
+    def dataset_options(self) -> dict[str, object]:
+        """The options the data set is opened with."""
+        return {name: getattr(self, name) for name in DATA_KEYS if getattr(self, name) is not None}
+
+
+class CampaignSection(Section):
+    """[campaign]: rounds, budgets, costs, and the annotator's mistakes."""
+
+    rounds: int = Field(default=10, ge=1)
+    budget: float = 100
+    total_budget: float | None = None
+    cost_known: float = 1.0
+    cost_ood: float = 1.0
+    cost_skip: float = 0.0
+    confuses_known: float = Field(default=0.0, ge=0, le=1)
+    misses_ood: float = Field(default=0.0, ge=0, le=1)
+
+
+class ModelSection(BaseModel):
+    """[model]: the target model and its options."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    name: str = "head"
+
+    def plugin(self) -> Plugin:
+        """The model as a plug-in with options."""
+        return Plugin(self.name, dict(self.model_extra or {}))
+
+
+StrategyChoice = str | dict[str, Any]
+
+
+class GridSection(Section):
+    """[grid]: the strategies to compare and the seeds to repeat them with."""
+
+    strategies: tuple[StrategyChoice, ...] = Field(min_length=1)
+    seeds: tuple[int, ...] = Field(default=(0, 1, 2, 3, 4), min_length=1)
+
+
+class ExperimentConfig(Section):
+    """A whole experiment."""
+
+    scenario: ScenarioSection
+    campaign: CampaignSection = CampaignSection()
+    model: ModelSection = ModelSection()
+    grid: GridSection
+    plugins: tuple[Path, ...] = ()
+
+    def campaign_config(self, classes: tuple[str, ...], strategy: Plugin, seed: int) -> CampaignConfig:
+        """One cell's campaign."""
+        c = self.campaign
+        return CampaignConfig(
+            classes=classes,
+            budget=Budget(c.budget, c.total_budget),
+            costs=Costs(c.cost_known, c.cost_ood, c.cost_skip),
+            rounds=c.rounds,
+            strategy=strategy,
+            model=self.model.plugin(),
+            seed=seed,
+        )
+
+
+def load_config(path: Path) -> ExperimentConfig:
+    """The experiment of a TOML file; its paths are relative to the file."""
+    if not path.is_file():
+        raise ConfigError(f"the configuration '{path}' does not exist.")
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"'{path}' is not valid TOML: {error}") from error
+    return parse_config(raw, base=path.parent, place=str(path))
+
+
+def parse_config(raw: dict[str, Any], *, base: Path = Path(), place: str = "the configuration") -> ExperimentConfig:
+    """The experiment of a parsed table; the first mistake is an error that names the key."""
+    try:
+        config = ExperimentConfig.model_validate(raw)
+    except ValidationError as error:
+        raise ConfigError(f"{place}: {_explain(error)}") from error
+    paths = {
+        name: (base / value).resolve() for name in PATH_KEYS if (value := getattr(config.scenario, name)) is not None
+    }
+    return config.model_copy(
+        update={
+            "scenario": config.scenario.model_copy(update=paths),
+            "plugins": tuple((base / plugin).resolve() for plugin in config.plugins),
+        }
+    )
+
+
+_SECTIONS: dict[str, type[BaseModel]] = {
+    "scenario": ScenarioSection,
+    "campaign": CampaignSection,
+    "model": ModelSection,
+    "grid": GridSection,
+}
+
+
+def _explain(error: ValidationError) -> str:
+    first = error.errors()[0]
+    keys = [str(part) for part in first["loc"]]
+    place = ".".join(keys)
+    if first["type"] == "extra_forbidden":
+        section = _SECTIONS.get(keys[0]) if len(keys) > 1 else ExperimentConfig
+        fields = section.model_fields if section is not None else {}
+        return f"unknown key '{place}'.{nearest_name(keys[-1], fields)}"
+    if first["type"] == "missing":
+        return f"'{place}' is missing."
+    return f"'{place}' is {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}."

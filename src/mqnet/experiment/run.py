@@ -1,0 +1,164 @@
+"""Running a grid: cells over processes, interruptible, continued without repeating what is finished."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from mqnet.errors import BusyError, InputError, MqnetError
+from mqnet.experiment.cells import Cell, grid, open_scenario
+from mqnet.experiment.config import ExperimentConfig
+from mqnet.experiment.results import Row, write_rows
+from mqnet.experiment.simulate import Meter, RoundResult, run_campaign
+from mqnet.loop.learner import ActiveLearner
+from mqnet.oracles.simulated import NoisyOracle, Truth
+from mqnet.registry import load_plugin
+from mqnet.rng import Key
+from mqnet.scale.local import run_tasks
+from mqnet.store.blobs import write_durably
+from mqnet.store.lock import LoopLock
+
+RESULTS = "results.csv"
+CONFIG = "experiment.json"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A cell has ended: how many have, how many there are, and what went wrong if something did."""
+
+    cell: Cell
+    done: int
+    total: int
+    seconds: float
+    error: BaseException | None = None
+    accuracy: float = float("nan")
+
+
+def run_experiment(config: ExperimentConfig, out: Path, *, jobs: int | None = None) -> Iterator[Progress]:
+    """Run what is missing of a grid and yield each cell as it ends; `results.csv` is kept up to date on the way.
+
+    Each cell is a campaign in `OUT/cells/<hash>`; a finished one holds its `rounds.json`. A failing cell leaves
+    `error.txt` there and the others go on.
+    """
+    cells = grid(config)
+    out.mkdir(parents=True, exist_ok=True)
+    lock = LoopLock(out)
+    try:
+        write_durably(out / CONFIG, config.model_dump_json(indent=2).encode())
+        missing = [cell for cell in cells if not _finished(out, cell)]
+        done, started = len(cells) - len(missing), time.perf_counter()
+        write_rows(out / RESULTS, collect(out, cells))
+        written = time.perf_counter()
+        for (_, cell), outcome in run_tasks(_run_in, [(out, cell) for cell in missing], jobs=jobs or n_cores()):
+            done += 1
+            failed = outcome if isinstance(outcome, BaseException) else None
+            if failed is not None:
+                _note_failure(out, cell, failed)
+            if time.perf_counter() - written > 2.0 or done == len(cells):
+                write_rows(out / RESULTS, collect(out, cells))
+                written = time.perf_counter()
+            accuracy = float("nan") if isinstance(outcome, BaseException) else outcome
+            yield Progress(cell, done, len(cells), time.perf_counter() - started, failed, accuracy)
+        write_rows(out / RESULTS, collect(out, cells))
+    finally:
+        lock.release()
+
+
+def n_cores() -> int:
+    """How many processes this machine runs side by side."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def collect(out: Path, cells: Sequence[Cell]) -> list[Row]:
+    """The rows of all finished cells, in the grid's order."""
+    rows: list[Row] = []
+    for cell in cells:
+        if _finished(out, cell):
+            stored = json.loads((_folder(out, cell) / "rounds.json").read_text())
+            scenario = cell.config.scenario.label
+            rows += [
+                Row(
+                    scenario,
+                    cell.strategy_label,
+                    cell.ood_share,
+                    cell.seed,
+                    RoundResult(**_with_nan(result)),
+                    cell.digest,
+                )
+                for result in stored
+            ]
+    return rows
+
+
+def run_cell(out: Path, cell: Cell) -> float:
+    """Run or continue one cell's campaign, store its rounds, and return the last accuracy."""
+    for plugin in cell.config.plugins:
+        load_plugin(plugin)
+    folder = _folder(out, cell)
+    scenario = open_scenario(cell.config.scenario, cell.ood_share, cell.seed)
+    truth = Truth(scenario.pool.ids, scenario.labels, scenario.classes)
+    campaign, c = cell.config.campaign_config(scenario.classes, cell.strategy, cell.seed), cell.config.campaign
+    oracle = NoisyOracle(truth, c.confuses_known, c.misses_ood, Key(cell.seed).child("annotator"))
+    with _patiently(
+        lambda: ActiveLearner(
+            scenario.pool,
+            campaign.classes,
+            budget=c.budget,
+            rounds=c.rounds,
+            total_budget=c.total_budget,
+            cost_known=c.cost_known,
+            cost_ood=c.cost_ood,
+            cost_skip=c.cost_skip,
+            strategy={"name": cell.strategy.name, **cell.strategy.options},
+            model={"name": campaign.model.name, **campaign.model.options},
+            seed=cell.seed,
+            folder=folder,
+            truth=truth,
+            monitor=Meter(truth, scenario.test),
+        )
+    ) as learner:
+        results = run_campaign(learner, oracle, truth)
+    stored = [{k: None if v != v else v for k, v in asdict(result).items()} for result in results]
+    write_durably(folder / "rounds.json", json.dumps(stored, indent=1).encode())
+    (folder / "error.txt").unlink(missing_ok=True)
+    return results[-1].accuracy if results else float("nan")
+
+
+def _patiently(open_learner: Callable[[], ActiveLearner]) -> ActiveLearner:
+    # a killed run's orphan may hold the campaign for a moment, until it notices that its parent is gone
+    for _ in range(50):
+        try:
+            return open_learner()
+        except BusyError:
+            time.sleep(0.1)
+    return open_learner()
+
+
+def _run_in(task: tuple[Path, Cell]) -> float:
+    return run_cell(*task)
+
+
+def _folder(out: Path, cell: Cell) -> Path:
+    return out / "cells" / cell.digest
+
+
+def _finished(out: Path, cell: Cell) -> bool:
+    return (_folder(out, cell) / "rounds.json").is_file()
+
+
+def _with_nan(stored: dict[str, Any]) -> dict[str, Any]:
+    return {name: float("nan") if value is None else value for name, value in stored.items()}
+
+
+def _note_failure(out: Path, cell: Cell, error: BaseException) -> None:
+    text = str(error) if isinstance(error, InputError) else "".join(traceback.format_exception(error))
+    try:
+        write_durably(_folder(out, cell) / "error.txt", f"{cell.title}\n\n{text}\n".encode())
+    except MqnetError:
+        return  # the disk that failed the cell fails its note too; the caller still reports the error

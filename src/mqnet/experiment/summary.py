@@ -1,0 +1,190 @@
+"""A grid in one table per setting, and in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mqnet.experiment.results import Curves, Results
+from mqnet.experiment.statistics import Interval, aulc, aulc_cost, oracle_gap, paired_difference
+
+RANDOM, ORACLE = "random", "oracle-purity"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of texts: a title, column heads (the first column names the rows), rows, and what to know about it."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+    def markdown(self) -> str:
+        """The table in Markdown."""
+        lines = [f"**{self.title}**", "", "| " + " | ".join(self.columns) + " |", "|" + " --- |" * len(self.columns)]
+        lines += ["| " + " | ".join(row) + " |" for row in self.rows]
+        return "\n".join([*lines, *(f"\n{note}" for note in self.notes)])
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One strategy at one setting, over seeds."""
+
+    strategy: str
+    accuracy: np.ndarray
+    aulc: np.ndarray
+    aulc_cost: np.ndarray
+    known_share: float
+    wasted: float
+    purity_auroc: float
+    over_random: Interval | None
+    gap_closed: Interval | None
+
+
+def summarise(results: Results, scenario: str, ood_share: float, cost_ood: float = 1.0) -> list[Summary]:
+    """Every strategy's numbers at one setting, in the grid's order."""
+    out: list[Summary] = []
+    for strategy in results.strategies:
+        curves = results.get(scenario, ood_share, strategy)
+        if curves is None:
+            continue
+        versus = results.paired(scenario, ood_share, strategy, RANDOM) if strategy != RANDOM else None
+        closed = results.paired(scenario, ood_share, strategy, RANDOM, ORACLE)
+        fair = closed is not None and strategy not in (RANDOM, ORACLE)
+        out.append(
+            Summary(
+                strategy=strategy,
+                accuracy=curves["accuracy"][:, -1],
+                aulc=aulc(curves["accuracy"]),
+                aulc_cost=aulc_cost(curves["accuracy"], curves["spent"]),
+                known_share=float(np.nanmean(curves["query_known_share"])),
+                wasted=float(cost_ood * wasted(curves)[:, -1].mean()),
+                purity_auroc=_mean(curves["purity_auroc"]),
+                over_random=paired_difference(*[aulc(c["accuracy"]) for c in versus]) if versus else None,
+                gap_closed=oracle_gap(*[aulc(c["accuracy"]) for c in closed]) if fair and closed else None,
+            )
+        )
+    return out
+
+
+def wasted(curves: Curves) -> np.ndarray:
+    """Junk bought before each round's query [S, R], the initial sample's left out: no strategy picked it."""
+    return curves["n_ood"] - curves["n_ood"][:, :1]
+
+
+def tables(results: Results, cost_ood: float = 1.0) -> list[Table]:
+    """One table per scenario and OOD share."""
+    return [_table(results, scenario, share, cost_ood) for scenario, share in results.settings]
+
+
+def _table(results: Results, scenario: str, share: float, cost_ood: float) -> Table:
+    rows = summarise(results, scenario, share, cost_ood)
+    n_seeds = max((len(row.accuracy) for row in rows), default=0)
+    seeds = f"{n_seeds} seed{'s' if n_seeds != 1 else ''}"
+    return Table(
+        title=f"{scenario}, {share:.0%} OOD, {seeds}",
+        columns=(
+            "strategy", "final accuracy", "AULC", "AULC-cost", "over random (AULC, points)", "oracle gap closed",
+            "known in queries", "spent on OOD", "purity AUROC",
+        ),
+        rows=tuple(_row(row) for row in rows),
+    )  # fmt: skip
+
+
+def _row(row: Summary) -> tuple[str, ...]:
+    return (
+        row.strategy,
+        mean_and_deviation(row.accuracy),
+        f"{100 * row.aulc.mean():.2f}",
+        f"{100 * row.aulc_cost.mean():.2f}",
+        points(row.over_random),
+        interval(row.gap_closed),
+        f"{row.known_share:.0%}",
+        f"{row.wasted:.0f}",
+        "" if np.isnan(row.purity_auroc) else f"{row.purity_auroc:.3f}",
+    )
+
+
+def compact(results: Results, cost_ood: float = 1.0) -> list[Table]:
+    """The same in columns that fit a terminal, without intervals."""
+    out: list[Table] = []
+    for full, (scenario, share) in zip(tables(results, cost_ood), results.settings, strict=True):
+        rows = summarise(results, scenario, share, cost_ood)
+        head = ("strategy", "accuracy", "AULC", "over random", "gap closed", "known", "on OOD")
+        found = tuple(
+            (
+                row.strategy,
+                mean_and_deviation(row.accuracy),
+                f"{100 * row.aulc.mean():.2f}",
+                f"{100 * row.over_random.value:+.2f}" if row.over_random else "",
+                f"{row.gap_closed.value:.2f}" if row.gap_closed and not np.isnan(row.gap_closed.value) else "",
+                f"{row.known_share:.0%}",
+                f"{row.wasted:.0f}",
+            )
+            for row in rows
+        )
+        out.append(Table(full.title, head, found))
+    return out
+
+
+def mean_and_deviation(values: np.ndarray) -> str:
+    """'91.23 ± 0.45' in percent; the deviation needs two seeds."""
+    deviation = f" ± {100 * values.std(ddof=1):.2f}" if len(values) > 1 else ""
+    return f"{100 * values.mean():.2f}{deviation}"
+
+
+def points(found: Interval | None) -> str:
+    """A difference in percentage points with its interval: '+1.20 [+0.80, +1.60]'."""
+    if found is None:
+        return ""
+    bounds = "" if np.isnan(found.low) else f" [{100 * found.low:+.2f}, {100 * found.high:+.2f}]"
+    return f"{100 * found.value:+.2f}{bounds}"
+
+
+def interval(found: Interval | None) -> str:
+    """A ratio with its interval: '0.62 [0.41, 0.80]'; empty where there is no gap to close."""
+    if found is None or np.isnan(found.value):
+        return ""
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def verdict(results: Results, favourite: str, cost_ood: float = 1.0) -> str:
+    """One sentence about the favourite strategy, at the first setting where it ran beside random."""
+    for scenario, share in results.settings:
+        rows = {row.strategy: row for row in summarise(results, scenario, share, cost_ood)}
+        if favourite not in rows or RANDOM not in rows:
+            continue
+        mine, other = rows[favourite], rows[RANDOM]
+        curves = results.get(scenario, share, favourite)
+        spent = float(curves["spent"][:, -1].mean()) if curves else 0.0
+        over = mine.over_random
+        assert over is not None
+        sure = not (np.isnan(over.low) or over.low <= 0 <= over.high)
+        better = "above" if over.value > 0 else "below"
+        evidence = "" if sure else ", a difference within the noise of the seeds"
+        gap = mine.gap_closed
+        closed = ""
+        if gap is not None and not np.isnan(gap.value) and gap.value > 0:
+            closed = f" and closes {gap.value:.0%} of the gap between random choice and perfect purity"
+        return (
+            f"For the same {spent:g} spent, {favourite} ends at {100 * mine.accuracy.mean():.1f}% accuracy (random "
+            f"{100 * other.accuracy.mean():.1f}%), averages {abs(100 * over.value):.1f} points {better} random "
+            f"over the rounds{evidence}{closed}; its queries spent {mine.wasted:.0f} on junk, random ones "
+            f"{other.wasted:.0f}."
+        )
+    return "There is nothing to compare yet: run the favourite strategy beside random."
+
+
+def favourite_of(strategies: Sequence[str]) -> str:
+    """The strategy a report speaks of: mqnet if it ran, else the first that is no reference line."""
+    for name in strategies:
+        if name.startswith("mqnet"):
+            return name
+    return next((name for name in reversed(strategies) if name not in (RANDOM, ORACLE)), RANDOM)
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(np.nanmean(values)) if not np.isnan(values).all() else float("nan")
