@@ -47,13 +47,10 @@ class Entry:
     @property
     def options(self) -> Mapping[str, object]:
         """Its options and their defaults."""
-        out: dict[str, object] = {}
-        for name, parameter in inspect.signature(self.target).parameters.items():
-            if parameter.kind is parameter.KEYWORD_ONLY or dataclasses.is_dataclass(self.target):
-                default = parameter.default
-                # a dataclass shows a field with a factory by a private marker: what users want to see is its value
-                out[name] = _factory_default(self.target, name) if "factory" in repr(type(default)) else default
-        return out
+        if dataclasses.is_dataclass(self.target):
+            return {f.name: _default(f) for f in dataclasses.fields(self.target) if f.init}
+        parameters = inspect.signature(self.target).parameters
+        return {name: p.default for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY}
 
     def check_options(self, options: Mapping[str, object]) -> None:
         """Refuse an option the plug-in does not have, naming the nearest one."""
@@ -64,8 +61,9 @@ class Entry:
                 )
 
 
-def _factory_default(target: Any, name: str) -> object:
-    return next(f.default_factory() for f in dataclasses.fields(target) if f.name == name)  # type: ignore[misc]
+def _default(option: dataclasses.Field[Any]) -> object:
+    # a field with a factory shows users what it makes, not a marker
+    return option.default if option.default_factory is dataclasses.MISSING else option.default_factory()
 
 
 class Score(Protocol):

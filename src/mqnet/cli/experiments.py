@@ -13,19 +13,19 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table as RichTable
 
-from mqnet.errors import InputError
+from mqnet.errors import InputError, MqnetError
 from mqnet.experiment.cells import grid
 from mqnet.experiment.config import ExperimentConfig, load_config
 from mqnet.experiment.demo import demo_config
 from mqnet.experiment.report import write_report
 from mqnet.experiment.results import Results, read_rows
-from mqnet.experiment.run import CONFIG, RESULTS, collect, run_experiment
+from mqnet.experiment.run import CONFIG, RESULTS, collect, run_experiment, stored_config
 from mqnet.experiment.run import Progress as CellDone
 from mqnet.experiment.summary import Table, compact, favourite_of, tables, verdict
 from mqnet.store.campaign import DATABASE, CampaignStore
 from mqnet.store.ledger import n_known, n_ood, spent
 
-console = Console()
+console = Console(markup=False)  # texts come from configurations: their brackets are not markup
 
 
 def demo(out: Path, jobs: int | None, as_json: bool) -> None:
@@ -51,8 +51,7 @@ def status(folder: Path, as_json: bool) -> None:
 
 
 def _run_status(folder: Path) -> dict[str, object]:
-    config = ExperimentConfig.model_validate_json((folder / CONFIG).read_text())
-    cells = grid(config)
+    cells = grid(stored_config(folder))
     done = len({row.cell for row in collect(folder, cells)})
     failed = sum((folder / "cells" / cell.digest / "error.txt").is_file() for cell in cells)
     return {"cells": len(cells), "finished": done, "failed": failed}
@@ -92,10 +91,13 @@ def _run_and_show(config: ExperimentConfig, out: Path, jobs: int | None, as_json
             console.print(sentence, style="bold", highlight=False)
             console.print(f"\nresults: {out / RESULTS}\nreport:  {report}", highlight=False, soft_wrap=True)
     if failures:
-        for done in failures:
-            print(f"failed: {done.cell.title}: {done.error}", file=sys.stderr)
-        print(f"{len(failures)} cells failed; each has an error.txt under {out / 'cells'}", file=sys.stderr)
-        raise typer.Exit(1)
+        first = failures[0]
+        print(
+            f"error: {len(failures)} of {first.total} campaigns failed; each has an error.txt under {out / 'cells'}. "
+            f"The first was {first.cell.title}: {first.error}",
+            file=sys.stderr,
+        )
+        raise typer.Exit(2 if all(isinstance(done.error, MqnetError) for done in failures) else 1)
 
 
 def _watch(events: Iterable[CellDone], as_json: bool) -> list[CellDone]:

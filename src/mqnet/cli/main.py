@@ -17,6 +17,9 @@ app = typer.Typer(
     add_completion=False,
 )
 
+INTERRUPTED = 130
+"""What typer makes of Ctrl-C."""
+
 OutOption = Annotated[Path, typer.Option("--out", help="Folder for results.", show_default=True)]
 JobsOption = Annotated[
     int | None, typer.Option("--jobs", min=1, help="Processes side by side (default: one per core).")
@@ -87,20 +90,21 @@ def _version(  # pyright: ignore[reportUnusedFunction]
 
 
 def run_app() -> int:
-    """Run the command line and return its exit code: 2 for wrong input, 1 for other failures, never a traceback."""
-    from mqnet.errors import BusyError, InputError, MqnetError, PluginError
+    """Run the command line and return its exit code, never a traceback.
+
+    2 is for what its user can put right (input, a plug-in, the disk, another loop), 1 for a fault in mqnet.
+    """
+    from mqnet.errors import MqnetError
 
     try:
         app()
     except SystemExit as stop:
+        if stop.code == INTERRUPTED:
+            print("stopped; the same command continues where it stopped", file=sys.stderr)
         return stop.code if isinstance(stop.code, int) else 1
-    except KeyboardInterrupt:
-        print("stopped; the same command continues where it stopped", file=sys.stderr)
-        return 130
     except MqnetError as error:
         print(f"error: {error}", file=sys.stderr)
-        wrong_input = isinstance(error, InputError | PluginError | BusyError) or "newer mqnet" in str(error)
-        return 2 if wrong_input else 1
+        return 2
     except BrokenPipeError:
         return 1
     except Exception as error:

@@ -55,7 +55,9 @@ def grid(config: ExperimentConfig) -> list[Cell]:
                 f"'{config.model.name}' does not give (it gives {', '.join(sorted(gives))})."
             )
     for share in config.scenario.ood_share:
-        open_scenario(config.scenario, share, config.grid.seeds[0])
+        # a split draws other classes, of other sizes, with every seed; a cross is as large with one as with another
+        for seed in config.grid.seeds if config.scenario.kind == "split" else config.grid.seeds[:1]:
+            open_scenario(config.scenario, share, seed)
     cells: list[Cell] = []
     for share in config.scenario.ood_share:
         for seed in config.grid.seeds:

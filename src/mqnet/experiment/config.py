@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from mqnet.errors import ConfigError, nearest_name
 from mqnet.types import Budget, CampaignConfig, Costs, Plugin
@@ -22,8 +22,15 @@ def _as_tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value if isinstance(value, tuple) else (value,)
 
 
+def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    if len(set(values)) < len(values):
+        raise ValueError("the same value stands in it twice")
+    return values
+
+
 Share = Annotated[float, Field(ge=0, lt=1)]
-Shares = Annotated[tuple[Share, ...], BeforeValidator(_as_tuple), Field(min_length=1)]
+Shares = Annotated[tuple[Share, ...], BeforeValidator(_as_tuple), AfterValidator(_distinct), Field(min_length=1)]
+Seeds = Annotated[tuple[int, ...], AfterValidator(_distinct), Field(min_length=1)]
 
 
 PATH_KEYS = ("train", "train_labels", "test", "test_labels", "table", "ood")
@@ -90,7 +97,7 @@ class GridSection(Section):
     """[grid]: the strategies to compare and the seeds to repeat them with."""
 
     strategies: tuple[StrategyChoice, ...] = Field(min_length=1)
-    seeds: tuple[int, ...] = Field(default=(0, 1, 2, 3, 4), min_length=1)
+    seeds: Seeds = (0, 1, 2, 3, 4)
 
 
 class ExperimentConfig(Section):

@@ -63,7 +63,7 @@ def wasted_labels(results: Results) -> str:
 def query_composition(results: Results, scenario: str, ood_share: float) -> str:
     """Known and OOD items in every query, stacked, a panel per strategy, mean over seeds."""
     found = [c for name in results.strategies if (c := results.get(scenario, ood_share, name)) is not None]
-    figure, grid = _grid(len(found), width=2.3, height=2.0, shared_y=True)
+    figure, grid = _grid(len(found), width=3.3, height=2.0, shared_y=True)
     for axes, curves in zip(grid, found, strict=False):
         asked = curves.n_asked.mean(axis=0)
         share = curves["query_known_share"].mean(axis=0)

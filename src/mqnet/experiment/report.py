@@ -12,7 +12,7 @@ from mqnet.errors import InputError
 from mqnet.experiment import figures
 from mqnet.experiment.config import ExperimentConfig
 from mqnet.experiment.results import Results, read_rows
-from mqnet.experiment.run import CONFIG, RESULTS
+from mqnet.experiment.run import RESULTS, stored_config
 from mqnet.experiment.summary import Table, favourite_of, tables, verdict
 from mqnet.store.blobs import write_durably
 
@@ -40,10 +40,7 @@ pre { background: #fff; border: 1px solid var(--line); border-radius: 8px; paddi
 
 def write_report(out: Path) -> Path:
     """Write `OUT/report.html` from what has finished so far, and return its path."""
-    config_file = out / CONFIG
-    if not config_file.is_file():
-        raise InputError(f"'{out}' holds no experiment: there is no {CONFIG} in it.")
-    config = ExperimentConfig.model_validate_json(config_file.read_text())
+    config = stored_config(out)
     results = Results(read_rows(out / RESULTS))
     if not results.settings:
         raise InputError(f"no cell of '{out}' has finished yet.")

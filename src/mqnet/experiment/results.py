@@ -54,7 +54,7 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def _shown(value: float) -> str:
-    return "" if isinstance(value, float) and math.isnan(value) else repr(value)
+    return "" if isinstance(value, float) and math.isnan(value) else str(value)  # of numpy's numbers too
 
 
 def _row(record: dict[str, str]) -> Row:

@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from mqnet.errors import BusyError, InputError, MqnetError
 from mqnet.experiment.cells import Cell, grid, open_scenario
 from mqnet.experiment.config import ExperimentConfig
@@ -21,7 +23,7 @@ from mqnet.oracles.simulated import NoisyOracle, Truth
 from mqnet.registry import load_plugin
 from mqnet.rng import Key
 from mqnet.scale.local import run_tasks
-from mqnet.store.blobs import write_durably
+from mqnet.store.blobs import disk_error, write_durably
 from mqnet.store.lock import LoopLock
 
 RESULTS = "results.csv"
@@ -47,7 +49,10 @@ def run_experiment(config: ExperimentConfig, out: Path, *, jobs: int | None = No
     `error.txt` there and the others go on.
     """
     cells = grid(config)
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise disk_error(out, error) from error
     lock = LoopLock(out)
     try:
         write_durably(out / CONFIG, config.model_dump_json(indent=2).encode())
@@ -68,6 +73,17 @@ def run_experiment(config: ExperimentConfig, out: Path, *, jobs: int | None = No
         write_rows(out / RESULTS, collect(out, cells))
     finally:
         lock.release()
+
+
+def stored_config(out: Path) -> ExperimentConfig:
+    """The configuration of the run in a folder."""
+    path = out / CONFIG
+    if not path.is_file():
+        raise InputError(f"'{out}' holds no experiment: there is no {CONFIG} in it.")
+    try:
+        return ExperimentConfig.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise InputError(f"'{path}' is not what this version of mqnet writes. Run the experiment again.") from error
 
 
 def n_cores() -> int:

@@ -128,7 +128,7 @@ class Meter:
     def __call__(self, view: RoundView, selection: Selection, model: FittedModel) -> dict[str, float]:
         """The measurements to store with the round."""
         out: dict[str, float] = {}
-        if self.test is not None:
+        if self.test is not None and len(self.test.labels):
             logits = encode_items(model, self.test.pool, self.test.pool.ids, LOGITS)["logits"]
             out["accuracy"] = float((logits.argmax(dim=1).numpy() == self.test.labels).mean())
         if selection.purity is not None:

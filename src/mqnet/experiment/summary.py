@@ -148,14 +148,15 @@ def interval(found: Interval | None) -> str:
     """A ratio with its interval: '0.62 [0.41, 0.80]'; empty where there is no gap to close."""
     if found is None or np.isnan(found.value):
         return ""
-    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+    bounds = "" if np.isnan(found.low) else f" [{found.low:.2f}, {found.high:.2f}]"
+    return f"{found.value:.2f}{bounds}"
 
 
 def verdict(results: Results, favourite: str, cost_ood: float = 1.0) -> str:
     """One sentence about the favourite strategy, at the first setting where it ran beside random."""
     for scenario, share in results.settings:
         rows = {row.strategy: row for row in summarise(results, scenario, share, cost_ood)}
-        if favourite not in rows or RANDOM not in rows:
+        if favourite == RANDOM or favourite not in rows or RANDOM not in rows:
             continue
         mine, other = rows[favourite], rows[RANDOM]
         curves = results.get(scenario, share, favourite)
@@ -179,7 +180,7 @@ def verdict(results: Results, favourite: str, cost_ood: float = 1.0) -> str:
 
 
 def favourite_of(strategies: Sequence[str]) -> str:
-    """The strategy a report speaks of: mqnet if it ran, else the first that is no reference line."""
+    """The strategy a report speaks of: mqnet if it ran, else the last that is no reference line."""
     for name in strategies:
         if name.startswith("mqnet"):
             return name

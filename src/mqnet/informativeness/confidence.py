@@ -1,8 +1,8 @@
 """Least confidence."""
 
-import torch
 from torch import Tensor
 
+from mqnet.numerics.softmax import Softmax, per_row
 from mqnet.registry import informativeness
 from mqnet.view import RoundView
 
@@ -10,7 +10,9 @@ from mqnet.view import RoundView
 @informativeness("confidence", needs={"logits"})
 def confidence(view: RoundView) -> Tensor:
     """One minus the largest class probability: `1 - max_c softmax(logits)_c` [N], in [0, 1 - 1/K]."""
-    logits = view.column("logits")
-    # 1 - p loses all digits when p rounds to 1; the largest term leaves `-expm1(-log(sum of the others + 1))` exact
-    top = logits.max(dim=1, keepdim=True).values
-    return -torch.expm1(-torch.logsumexp(logits - top, dim=1))
+
+    def score(logits: Tensor) -> Tensor:
+        others = Softmax.of(logits).others()  # 1 - p would lose all digits where p rounds to 1
+        return others / (1.0 + others)
+
+    return per_row(view.column("logits"), score)

@@ -1,8 +1,8 @@
 """Predictive entropy."""
 
-import torch
 from torch import Tensor
 
+from mqnet.numerics.softmax import Softmax, per_row
 from mqnet.registry import informativeness
 from mqnet.view import RoundView
 
@@ -10,5 +10,4 @@ from mqnet.view import RoundView
 @informativeness("entropy", needs={"logits"})
 def entropy(view: RoundView) -> Tensor:
     """`-sum_c p_c log p_c` in nats [N], in [0, log K]."""
-    log_p = torch.log_softmax(view.column("logits"), dim=1)
-    return -(log_p.exp() * log_p).sum(dim=1)
+    return per_row(view.column("logits"), lambda z: Softmax.of(z).entropy())

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from mqnet.numerics.softmax import Softmax, per_row
 from mqnet.registry import informativeness
 from mqnet.view import RoundView
 
@@ -13,5 +14,9 @@ def margin(view: RoundView) -> Tensor:
     logits = view.column("logits")
     if logits.shape[1] < 2:
         return torch.zeros(len(view))
-    top = torch.topk(torch.softmax(logits, dim=1), 2, dim=1).values
-    return top[:, 1] - top[:, 0]
+
+    def score(chunk: Tensor) -> Tensor:
+        softmax = Softmax.of(chunk)
+        return -softmax.gap() / softmax.total()
+
+    return per_row(logits, score)

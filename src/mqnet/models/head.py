@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from mqnet.errors import ConfigError, InputError, PoolError, StoreError
+from mqnet.numerics.threads import one_thread
 
 Precision = Literal["float32", "bfloat16"]
 LossPrediction = Literal["off", "detached", "joint"]
@@ -88,6 +89,7 @@ class Head:
         return Head(**tensors)
 
 
+@one_thread()
 def fit_head(
     features: Tensor,
     labels: Tensor,

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mqnet.errors import ConfigError
+from mqnet.errors import ConfigError, PoolError
 from mqnet.ids import ItemIds
 from mqnet.rng import Key
 from mqnet.types import OOD, Answer, ItemId, Known, Query
+
+_UNKNOWN = -2
 
 
 @dataclass(frozen=True)
@@ -22,16 +24,25 @@ class Truth:
     labels: NDArray[np.int64]
     classes: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        if self.labels.shape != (len(self.ids),):
+            raise ConfigError(f"the truth has {len(self.labels)} labels for {len(self.ids)} items.")
+        if self.labels.min(initial=0) < -1 or self.labels.max(initial=0) >= len(self.classes):
+            raise ConfigError(
+                f"the truth holds class numbers {self.labels.min()} to {self.labels.max()}; "
+                f"they lie between -1 (OOD) and {len(self.classes) - 1}."
+            )
+
     def of(self, items: Sequence[str] | ItemIds) -> NDArray[np.int64]:
         """The class numbers of these items."""
-        positions = np.full(self._span, -2, dtype=np.int64)
-        positions[self.ids.rows] = self.labels
+        by_row = np.full(self.ids.n_in_pool, _UNKNOWN, dtype=np.int64)
+        by_row[self.ids.rows] = self.labels
         rows = items.rows_in(self.ids) if isinstance(items, ItemIds) else self.ids.find(items)
-        return positions[rows]
-
-    @property
-    def _span(self) -> int:
-        return int(self.ids.rows.max()) + 1 if len(self.ids) else 0
+        labels = by_row[rows]
+        if (labels == _UNKNOWN).any():
+            missing = items[int(np.flatnonzero(labels == _UNKNOWN)[0])]
+            raise PoolError(f"the truth of item '{missing}' is not known: it covers {len(self.ids)} other items.")
+        return labels
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import TypeVar
+
+from mqnet.numerics.threads import one_thread
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -21,41 +25,47 @@ Outcome = tuple[T, R | BaseException]
 def run_tasks(work: Callable[[T], R], tasks: Sequence[T], *, jobs: int) -> Iterator[Outcome[T, R]]:
     """Run `work` on every task and yield each with its outcome as it ends; a failing task does not stop the others.
 
-    A worker that dies (out of memory, say) fails the task it had, and the rest goes on in new workers.
+    A task whose worker dies (out of memory, say) fails; the others go on in new workers.
     """
-    if jobs <= 1 or len(tasks) <= 1:
-        with one_thread():
+    with _one_thread_each():
+        if jobs <= 1 or len(tasks) <= 1:
             for task in tasks:
                 yield task, _attempt(work, task)
-        return
-    waiting, retried = list(tasks), set[int]()
-    while waiting:
-        todo, waiting = waiting, []
-        with one_thread(), _pool(min(jobs, len(todo))) as pool:
-            running: dict[Future[R], T] = {}
-            try:
-                while todo or running:
-                    while todo and len(running) < jobs:
-                        task = todo.pop(0)
+            return
+        todo, suspects = deque(tasks), list[T]()
+        while todo:
+            suspects += yield from _until_a_death(work, todo, jobs)
+        # which of them killed its worker is unknown: each runs again, alone, so that no one falls with another
+        for task in suspects:
+            if (yield from _until_a_death(work, deque([task]), 1)):
+                yield task, ChildProcessError("its process died twice; was it killed, or out of memory?")
+
+
+def _until_a_death(work: Callable[[T], R], todo: deque[T], jobs: int) -> Generator[Outcome[T, R], None, list[T]]:
+    """Take tasks from `todo` in one pool; returns those that were running when a worker died, none if all ended."""
+    lost: list[T] = []
+    with _pool(min(jobs, len(todo))) as pool:
+        running: dict[Future[R], T] = {}
+        try:
+            while running or (todo and not lost):
+                while todo and len(running) < jobs and not lost:
+                    task = todo.popleft()
+                    try:
                         running[pool.submit(work, task)] = task
-                    done, _ = wait(running, return_when=FIRST_COMPLETED)
-                    for future in done:
-                        task, error = running.pop(future), future.exception()
-                        if isinstance(error, BrokenProcessPool) and id(task) not in retried:
-                            # which of the running tasks killed its worker is unknown: each gets a second chance
-                            retried.add(id(task))
-                            waiting.append(task)
-                        else:
-                            yield task, error if error is not None else future.result()
-                        if isinstance(error, BrokenProcessPool):
-                            waiting += [*running.values(), *todo]
-                            retried |= {id(other) for other in running.values()}
-                            running, todo = {}, []
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                for process in multiprocessing.active_children():
-                    process.terminate()
-                raise
+                    except BrokenProcessPool:
+                        lost.append(task)
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    task, error = running.pop(future), future.exception()
+                    if isinstance(error, BrokenProcessPool):
+                        lost.append(task)
+                    else:
+                        yield task, error if error is not None else future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()
+            raise
+    return lost
 
 
 def _attempt(work: Callable[[T], R], task: T) -> R | BaseException:
@@ -73,6 +83,7 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
 def _start_worker() -> None:
     import torch
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent alone decides what ends
     torch.set_num_threads(1)
     threading.Thread(target=_die_with_parent, daemon=True).start()
 
@@ -86,18 +97,15 @@ def _die_with_parent() -> None:
 
 
 @contextmanager
-def one_thread() -> Generator[None]:
+def _one_thread_each() -> Generator[None]:
     """One thread for torch here, and for every library in the processes started meanwhile."""
-    import torch
-
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    before, n_threads = {name: os.environ.get(name) for name in names}, torch.get_num_threads()
+    before = {name: os.environ.get(name) for name in names}
     os.environ.update(dict.fromkeys(names, "1"))
-    torch.set_num_threads(1)
     try:
-        yield
+        with one_thread():
+            yield
     finally:
-        torch.set_num_threads(n_threads)
         for name, value in before.items():
             if value is None:
                 del os.environ[name]

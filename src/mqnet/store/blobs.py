@@ -31,8 +31,9 @@ class Blobs(Protocol):
 
 
 def _encode(arrays: NamedArrays) -> tuple[str, bytes]:
-    # contiguous copies: safetensors writes the buffer as it lies, whatever the strides say
-    encoded = save({name: np.ascontiguousarray(arrays[name]) for name in sorted(arrays)})
+    # contiguous copies: safetensors writes the buffer as it lies, whatever the strides say. Not `ascontiguousarray`,
+    # which gives a scalar a dimension
+    encoded = save({name: np.asarray(arrays[name], order="C") for name in sorted(arrays)})
     return hashlib.blake2b(encoded, digest_size=20).hexdigest(), encoded
 
 

@@ -60,12 +60,14 @@ class CampaignStore:
         building = folder / f".{DATABASE}.new"
         for leftover in folder.glob(f".{DATABASE}.new*"):
             leftover.unlink()
-        with _disk_errors(folder):
-            store = cls(schema.connect(building), FolderBlobs(folder / "arrays"), folder)
-            store._fill(config, pool)
-            with store._engine.connect() as connection:
-                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-        store.close()
+        store = cls(schema.connect(building), FolderBlobs(folder / "arrays"), folder)
+        try:
+            with _disk_errors(folder):
+                store._fill(config, pool)
+                with store._engine.connect() as connection:
+                    connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            store.close()
         building.rename(folder / DATABASE)
         return cls.open(folder)
 

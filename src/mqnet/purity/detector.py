@@ -1,0 +1,43 @@
+"""A small head trained on the answers: known or junk."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from mqnet.errors import ConfigError
+from mqnet.models.head import HeadConfig, encode, fit_head
+from mqnet.numerics.softmax import SPAN
+from mqnet.purity.knn import knn
+from mqnet.registry import purity
+from mqnet.view import RoundView
+
+RECIPE = HeadConfig(loss_prediction="off")
+
+
+@purity("detector", needs={"embedding"})
+def detector(view: RoundView, *, outputs: Literal["classes", "binary"] = "classes") -> Tensor:
+    """Posterior of being known, `1 - p(OOD | x)`, of a head trained on all answers, OOD as one class of its own [N].
+
+    `outputs="classes"`: K known classes and OOD; "binary": known against OOD. Measured on CIFAR-10 embeddings (4 of 10
+    classes known, shares .1/.4/.6, 50 to 1,000 labels): mean AUROC .877 for classes, .860 binary, .871 for a logistic
+    regression over the same K + 1 classes, .835 for `contrast`. Without OOD answers `knn`; constant without IN answers.
+    """
+    labelled = view.labelled
+    if outputs not in ("classes", "binary"):
+        raise ConfigError(f"detector: outputs is classes or binary; got '{outputs}'.")
+    if not bool(labelled.known.any()):
+        return torch.zeros(len(view))
+    if view.n_ood == 0:
+        return knn(view)
+    n_known = view.n_classes if outputs == "classes" else 1
+    classes = torch.where(labelled.known, labelled.answers.clamp(0, n_known - 1), n_known)
+    head = fit_head(labelled.column("embedding"), classes, n_known + 1, RECIPE, view.key.child("detector").torch())
+
+    def posterior(rows: Tensor) -> Tensor:
+        logits = encode(head, rows)["logits"].double()
+        return torch.sigmoid(logits[:, :-1].logsumexp(1) - logits[:, -1])
+
+    return torch.cat([posterior(rows) for rows in view.column("embedding").split(SPAN)])

@@ -1,0 +1,88 @@
+"""Law 1, the hard way: SIGKILL at random moments, started again, ends as if nothing had happened."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+from looking import everything_of
+
+from conftest import PLUGIN, write_grid
+from mqnet.registry import STRATEGY
+
+N_KILLS = 12  # at a step towards the disk, and as many by the clock
+GRACE = 400  # attempts after which a run that never ends is a failure
+
+
+@pytest.fixture(scope="module")
+def undisturbed(mqnet, tmp_path_factory):
+    """The grid's folder with a finished run in `whole`, the number of its disk steps and its seconds."""
+    folder = tmp_path_factory.mktemp("kills")
+    learning = ["mqnet"] if "mqnet" in STRATEGY.names() else []
+    write_grid(folder, grid={"strategies": ["random", "product", "leaning", *learning]})
+    began = time.perf_counter()
+    ended = mqnet(*_run("whole"), cwd=folder, count=str(folder / "steps"))
+    assert (ended.code, ended.err) == (0, "")
+    return folder, int((folder / "steps").read_text()), time.perf_counter() - began
+
+
+def _run(out: str, jobs: int = 1) -> tuple[object, ...]:
+    return ("run", "grid.toml", "--out", out, "--jobs", jobs, "--plugin", PLUGIN)
+
+
+def _ends_like_the_undisturbed(folder: Path, out: str) -> None:
+    assert everything_of(folder / out) == everything_of(folder / "whole")
+
+
+def test_killed_at_any_step_towards_the_disk(mqnet, undisturbed) -> None:
+    folder, n_steps, _ = undisturbed
+    chance, n_kills, n_runs = random.Random(1), 0, 0
+    while n_kills < N_KILLS:
+        n_runs += 1
+        for _ in range(GRACE):
+            at = chance.randint(1, max(2, n_steps // 6))
+            ended = mqnet(*_run(f"steps{n_runs}"), cwd=folder, die_at=at)
+            if ended.code == 0:
+                break
+            assert ended.code == -9, ended.err
+            n_kills += 1
+        _ends_like_the_undisturbed(folder, f"steps{n_runs}")
+
+
+def test_killed_by_the_clock(mqnet, undisturbed) -> None:
+    folder, _, seconds = undisturbed
+    chance, n_kills, n_runs = random.Random(2), 0, 0
+    while n_kills < N_KILLS:
+        n_runs += 1
+        for _ in range(GRACE):
+            running = mqnet.start(*_run(f"clock{n_runs}"), cwd=folder)
+            time.sleep(chance.uniform(0.0, seconds / 4))
+            running.kill()  # one that has ended already is a zombie until waited for: the kill does nothing
+            ended = running.wait()
+            if ended.code == 0:
+                break
+            assert ended.code == -9, ended.err
+            n_kills += 1
+        _ends_like_the_undisturbed(folder, f"clock{n_runs}")
+
+
+def test_killed_with_and_without_its_workers(mqnet, undisturbed) -> None:
+    folder, _, seconds = undisturbed
+    n_kills = 0
+    for group in (True, False):
+        running = mqnet.start(*_run("workers", jobs=2), cwd=folder)
+        began = time.perf_counter()
+        # workers have begun when a campaign is there; a second of patience covers slower machines than this one
+        n_before = len(list(folder.glob("workers/cells/*/campaign.db")))
+        while len(list(folder.glob("workers/cells/*/campaign.db"))) <= n_before:
+            assert time.perf_counter() - began < 120
+            time.sleep(0.02)
+        running.kill(group=group)
+        n_kills += running.wait().code == -9
+    assert n_kills == 2
+    # the orphans of the second kill may still hold their campaigns: the next run waits for them to notice
+    ended = mqnet(*_run("workers"), cwd=folder)
+    assert (ended.code, ended.err) == (0, "")
+    _ends_like_the_undisturbed(folder, "workers")

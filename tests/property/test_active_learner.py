@@ -1,0 +1,265 @@
+"""Ask and tell in every order, with crashes anywhere: what must hold whatever happens."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from crashes import MOMENTS, Death, Died, abandon, careless_disk
+from mqnet.errors import AnswerError
+from mqnet.loop.learner import ActiveLearner
+from mqnet.types import OOD, SKIP, Answer, Known
+
+N_ITEMS = 40
+CLASSES = ("cat", "dog", "eel")
+VECTORS = np.random.Generator(np.random.PCG64(0)).normal(size=(N_ITEMS, 4)).astype(np.float32)
+ITEMS = [f"img_{number:02d}.png" for number in np.random.Generator(np.random.PCG64(1)).permutation(N_ITEMS)]
+
+ANSWERS = st.sampled_from([Known("cat"), Known("dog"), Known("eel"), OOD, OOD, SKIP])
+COSTS = [("1", "1", "0"), ("1", "4", "0"), ("4", "1", "0"), ("0.1", "0.3", "0"), ("0.3", "0.1", "0.1"), ("2", "3", "1")]
+
+
+def purchased_in_turn(
+    ranking: list[str], answers: dict[str, Answer], cost: dict[type[Known] | Answer, Fraction], budget: Fraction
+) -> list[str]:
+    """The purchase as METHOD 1 tells it: one item after the other while the dearer outcome is covered."""
+    bought: list[str] = []
+    for item in ranking:
+        if budget < max(cost[Known], cost[OOD]):
+            break
+        bought.append(item)
+        budget -= price(answers[item], cost)
+    return bought
+
+
+def price(answer: Answer, cost: dict[type[Known] | Answer, Fraction]) -> Fraction:
+    return cost[Known] if isinstance(answer, Known) else cost[answer]
+
+
+class Campaign(RuleBasedStateMachine):
+    """The learner beside a plain account of what it was told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.disk = careless_disk()
+        self.disk.__enter__()
+        self.folder = Path(tempfile.mkdtemp(prefix="mqnet-campaign-"))
+        self.answers: dict[str, Answer] = {}
+        self.round_of: dict[str, int] = {}
+        self.log: list[tuple[str, str]] = []
+        self.raised: dict[int, Fraction] = {}
+        self.disturbed: set[int] = set()  # rounds in which an answer was corrected or an item queued again
+
+    @initialize(
+        costs=st.sampled_from(COSTS),
+        n_labels=st.integers(1, 6),
+        odd=st.sampled_from(["0", "0.5"]),
+        total=st.sampled_from([None, None, "1.5", "3"]),
+        strategy=st.sampled_from(["random", "confidence", "product"]),
+        rounds=st.integers(1, 3),
+        seed=st.integers(0, 3),
+    )
+    def begin(self, costs, n_labels, odd, total, strategy, rounds, seed) -> None:
+        known, ood, skip = (Fraction(cost) for cost in costs)
+        self.cost = {Known: known, OOD: ood, SKIP: skip}
+        self.budget = max(known, ood) * (n_labels + Fraction(odd))
+        self.total = self.budget * Fraction(total) if total else None
+        self.arguments = {
+            "budget": float(self.budget),
+            "total_budget": float(self.total) if self.total else None,
+            "cost_known": float(known),
+            "cost_ood": float(ood),
+            "cost_skip": float(skip),
+            "rounds": rounds,
+            "strategy": strategy,
+            "model": {"name": "head", "hidden": 4, "n_steps": 2, "batch_size": 8},
+            "seed": seed,
+            "folder": self.folder,
+        }
+        self.open()
+
+    def open(self) -> None:
+        from mqnet.data.pools import ArrayPool
+
+        self.learner = ActiveLearner(ArrayPool(VECTORS, ITEMS), CLASSES, **self.arguments)
+
+    # -- what people and machines do -----------------------------------------------------------------------------------
+
+    @rule()
+    def ask(self) -> None:
+        query = self.learner.ask()
+        assert self.learner.ask() == query
+        if query is None:
+            return
+        assert query.items
+        assert not set(query.items) & set(self.answers), "an item was asked twice"
+        ranking = self.learner.store.ranking(query.round)
+        places = [ranking.index(item) for item in query.items]
+        assert places == sorted(places)
+        skipped_over = [item for item in ranking[: places[-1]] if item not in query.items]
+        assert all(item in self.answers for item in skipped_over), "the query is not the beginning of the ranking"
+
+    @rule(data=st.data(), share=st.sampled_from([0.0, 0.3, 0.6, 1.0]), again=st.booleans())
+    def tell_some(self, data, share, again) -> None:
+        query = self.learner.ask()
+        if query is None:
+            return
+        n = max(1, round(share * len(query.items)))
+        some = data.draw(st.permutations(query.items), label="in the order")[:n]
+        given = {item: data.draw(ANSWERS, label=item) for item in some}
+        repeated = dict(list(self.answers.items())[-2:]) if again else {}
+        self.learner.tell({**repeated, **given})
+        self._told(given, query.round)
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.answers)
+    def correct(self, data) -> None:
+        item = data.draw(st.sampled_from(sorted(self.answers)), label="item")
+        answer = data.draw(ANSWERS, label="now")
+        self.learner.tell({item: answer})
+        if answer != self.answers[item]:
+            round_ = self.round_of[item]
+            gap = price(answer, self.cost) - price(self.answers[item], self.cost)
+            self.raised[round_] = self.raised.get(round_, Fraction(0)) + max(Fraction(0), gap)
+            self.disturbed.add(round_)
+            self._told({item: answer}, round_)
+
+    @rule(data=st.data())
+    def requeue(self, data) -> None:
+        skipped = sorted(item for item, answer in self.answers.items() if answer is SKIP)
+        others = sorted(item for item, answer in self.answers.items() if answer is not SKIP)
+        if others:
+            with pytest.raises(AnswerError, match="was not skipped"):
+                self.learner.requeue([*skipped, others[0]])
+        if skipped:
+            item = data.draw(st.sampled_from(skipped), label="item")
+            self.learner.requeue([item])
+            del self.answers[item]
+            self.disturbed.add(self.round_of.pop(item))
+            self.log.append((item, "requeued"))
+
+    @rule(kind=st.sampled_from(["item", "not open", "class", "number"]))
+    def tell_nonsense(self, kind) -> None:
+        query = self.learner.ask()
+        if query is None:
+            with pytest.raises(AnswerError, match="no round is open"):
+                self.learner.tell({next(item for item in ITEMS if item not in self.answers): OOD})
+            return
+        before = self.learner.store.history()
+        closed = [item for item in ITEMS if item not in self.answers and item not in query.items]
+        wrong = {
+            "item": {"img_99.png": Known("cat")},
+            "not open": {closed[-1]: OOD} if closed else {"nothing": OOD},
+            "class": {query.items[0]: Known("cow")},
+            "number": {query.items[0]: 1},
+        }[kind]
+        good = {item: Known("dog") for item in query.items[1:]}
+        with pytest.raises(AnswerError) as error:
+            self.learner.tell({**good, **wrong})
+        assert next(iter(wrong)) in str(error.value)
+        assert self.learner.store.history() == before
+        assert self.learner.ask() == query
+
+    @rule()
+    def crash(self) -> None:
+        query = self.learner.ask()
+        abandon(self.learner)
+        self.open()
+        assert self.learner.ask() == query
+
+    @rule(at=st.integers(0, 4), moment=st.sampled_from(MOMENTS), data=st.data())
+    def crash_at_a_write(self, at, moment, data) -> None:
+        query = self.learner.ask()
+        if query is None:
+            return
+        given = {item: data.draw(ANSWERS, label=item) for item in query.items}
+        try:
+            with Death(at, moment).staged():
+                self.learner.tell(given)
+                accepted = True
+                self.learner.ask()
+        except Died:
+            abandon(self.learner)
+            self.open()
+            # the answers are the first write of a tell: they are there unless death came before it was through
+            accepted = at > 0 or moment == "after"
+        if accepted:
+            self._told(given, query.round)
+
+    # -- what must hold ------------------------------------------------------------------------------------------------
+
+    def _told(self, given: dict[str, Answer], round_: int) -> None:
+        for item, answer in given.items():
+            self.answers[item] = answer
+            self.round_of[item] = round_
+            self.log.append((item, answer.name if isinstance(answer, Known) else answer.value))
+
+    @invariant()
+    def nothing_is_lost(self) -> None:
+        if not hasattr(self, "learner"):
+            return
+        ledger = self.learner.ledger
+        assert {line.item: line.answer for line in ledger} == self.answers
+        assert {line.item: line.round for line in ledger} == self.round_of
+        assert len(ledger) == len(self.answers)
+        assert [(line.round, line.position) for line in ledger] == sorted((x.round, x.position) for x in ledger)
+        assert all(line.cost == float(price(line.answer, self.cost)) for line in ledger)
+        assert [(item, name or kind) for item, kind, name, _ in self.learner.store.history()] == self.log
+
+    @invariant()
+    def no_round_overspends(self) -> None:
+        if not hasattr(self, "learner"):
+            return
+        spent: dict[int, Fraction] = {}
+        for item, round_ in self.round_of.items():
+            spent[round_] = spent.get(round_, Fraction(0)) + price(self.answers[item], self.cost)
+        for round_, cost in spent.items():
+            assert cost <= self.budget + self.raised.get(round_, 0)
+        if self.total is not None:
+            assert sum(spent.values()) <= self.total + sum(self.raised.values())
+        for record in self.learner.store.rounds():
+            if record.closed and record.round not in self.disturbed:
+                bought = {item for item, round_ in self.round_of.items() if round_ == record.round}
+                ranking = self.learner.store.ranking(record.round)
+                # a float of the store, back to the number it was written for
+                budget = Fraction(record.budget).limit_denominator(1000)
+                in_turn = purchased_in_turn([*ranking], _or_stop(self.answers, bought), self.cost, budget)
+                assert set(in_turn) == bought
+
+    def teardown(self) -> None:
+        if hasattr(self, "learner"):
+            for _ in range(8 * N_ITEMS):
+                query = self.learner.ask()
+                if query is None:
+                    break
+                self.learner.tell(dict.fromkeys(query.items, OOD))
+                self._told(dict.fromkeys(query.items, OOD), query.round)
+            assert self.learner.ask() is None, "the campaign does not end"
+            self.nothing_is_lost()
+            self.no_round_overspends()
+            assert all(record.closed for record in self.learner.store.rounds())
+            self.learner.close()
+        shutil.rmtree(self.folder)
+        self.disk.__exit__(None, None, None)
+
+
+class _or_stop(dict):
+    """Answers of a round; an item that was not bought is an item the sequential purchase must not reach."""
+
+    def __init__(self, answers: dict[str, Answer], bought: set[str]) -> None:
+        super().__init__({item: answers[item] for item in bought})
+
+    def __missing__(self, item: str) -> Answer:
+        raise AssertionError(f"bought one after the other, '{item}' would have been asked too")
+
+
+TestCampaign = Campaign.TestCase
+TestCampaign.settings = settings(max_examples=30, stateful_step_count=20)
