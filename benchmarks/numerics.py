@@ -120,7 +120,11 @@ def inputs(job: Job) -> Any:
         return Factored(output_gradients(logits), torch.randn(n, job.d, generator=generator).relu_())
 
     query, private = items(job.n_labelled), items(job.n_labelled)
-    return Factored(output_gradients(2.0 * torch.randn(job.n, job.n_classes + 1, generator=generator)), pool), query, private
+    return (
+        Factored(output_gradients(2.0 * torch.randn(job.n, job.n_classes + 1, generator=generator)), pool),
+        query,
+        private,
+    )
 
 
 def plain_product(job: Job, data: Any) -> None:

@@ -51,7 +51,8 @@ class RoundView:
     """One round, read-only: row i of every column is item ids[i]; ids are sorted.
 
     Columns: `logits` [N,K], `features` [N,H], `embedding` [N,D], `contrastive` [N,C], `predicted_loss` [N] …
-    as declared in `needs`. `truth` [N] is there for strategies registered as reference lines, in simulations only.
+    as declared in `needs`. `truth` [N] is there for strategies registered as reference lines, in simulations only;
+    `validation` holds independent labelled items for the ablation that learns from them instead of the query.
     """
 
     ids: ItemIds
@@ -62,6 +63,7 @@ class RoundView:
     key: Key = field(default_factory=lambda: Key(0))
     costs: Costs = field(default_factory=Costs)
     truth: Tensor | None = None
+    validation: LabelledView | None = None
 
     def __post_init__(self) -> None:
         for where, columns, n in (

@@ -68,13 +68,16 @@ CASES: dict[str, Case] = {
     "the same seed twice": ({"grid": {"seeds": [1, 1]}}, ("grid.seeds", "twice")),
     "two strategies of one name": ({"grid": {"strategies": ["sum", "sum"]}}, ("share a name", "label")),
     "a column the model lacks": (
-        {"model": {"name": "sklearn", "n_steps": None}, "grid": {"strategies": [{"name": "sum", "purity": "mahalanobis"}]}},
+        {
+            "model": {"name": "sklearn", "n_steps": None},
+            "grid": {"strategies": [{"name": "sum", "purity": "mahalanobis"}]},
+        },
         ("needs features", "sklearn"),
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("changes, named", CASES.values(), ids=CASES.keys())
+@pytest.mark.parametrize(("changes", "named"), CASES.values(), ids=CASES.keys())
 def test_a_wrong_configuration(mqnet, tmp_path: Path, changes, named: tuple[str, ...]) -> None:
     _save_vectors(tmp_path)
     write_grid(tmp_path, **{**changes, "scenario": {**EMBEDDINGS, **changes.get("scenario", {})}})
@@ -116,7 +119,7 @@ FILE_CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("spoil, named", FILE_CASES.values(), ids=FILE_CASES.keys())
+@pytest.mark.parametrize(("spoil", "named"), FILE_CASES.values(), ids=FILE_CASES.keys())
 def test_a_wrong_file(mqnet, tmp_path: Path, spoil, named: tuple[str, ...]) -> None:
     _save_vectors(tmp_path)
     spoil(tmp_path)

@@ -15,7 +15,10 @@ from conftest import PLUGIN, write_grid
 from mqnet.experiment.cells import open_scenario
 from mqnet.experiment.config import load_config
 
-COLUMNS = ["scenario", "strategy", "ood_share", "seed", "round", "accuracy", "spent", "n_known", "n_ood", "query_known_share", "purity_auroc", "seconds_fit", "seconds_encode", "seconds_select", "seconds_learn"]
+COLUMNS = [
+    "scenario", "strategy", "ood_share", "seed", "round", "accuracy", "spent", "n_known", "n_ood", "query_known_share",
+    "purity_auroc", "seconds_fit", "seconds_encode", "seconds_select", "seconds_learn",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +191,7 @@ def test_list_names_everything_registered(mqnet, tmp_path: Path) -> None:
         "data sets": DATASET,
     }  # fmt: skip
     assert {kind: [entry["name"] for entry in entries] for kind, entries in listed.items()} == {
-        kind: [name for name in registry.names()] for kind, registry in expected.items()
+        kind: list(registry.names()) for kind, registry in expected.items()
     }
     assert all(entry["summary"] for entries in listed.values() for entry in entries)
     table = mqnet("list", "--plugin", PLUGIN, cwd=tmp_path).out

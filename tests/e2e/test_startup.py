@@ -16,7 +16,7 @@ MQNET = Path(sys.executable).with_name("mqnet")
 
 
 def _seconds(command: Sequence[object]) -> float:
-    """Median CPU and waiting time of three runs; a busy machine is not the command's fault, so idle time is not it."""
+    """The median of three runs: other processes may be in the way of one."""
     took: list[float] = []
     for _ in range(3):
         began = time.perf_counter()

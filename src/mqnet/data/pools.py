@@ -87,25 +87,30 @@ class ArrayPool:
 
     @cached_property
     def _fingerprint(self) -> str:
-        """Computed together with the check of every value: one pass over the pool does both."""
+        """Computed in the order of the ids, together with the check of every value: one pass does both."""
         digest = hashlib.blake2b(f"{self._array.dtype} {self.dim}".encode(), digest_size=16)
-        for _, piece in self._ids.chunks(CHUNK):
+        for _, piece in self._ids.sorted().chunks(CHUNK):
             vectors = self.load(piece)
             # float32 sums of float16 rows cannot overflow; an exact look follows only where a sum is suspicious
             suspicious = ~vectors.sum(dim=1, dtype=torch.float32).isfinite()
             if bool(suspicious.any()):
-                broken = ~vectors.isfinite().all(dim=1)
-                if bool(broken.any()):
-                    row = int(broken.nonzero()[0])
-                    column = int((~vectors[row].isfinite()).nonzero()[0])
-                    raise PoolError(
-                        f"item '{piece[row]}' (row {int(piece.rows[row])}) of {self.source} holds "
-                        f"{vectors[row, column].item()} in column {column}. Every value must be a finite number: "
-                        "repair or drop the row."
-                    )
+                self._refuse_broken_rows()
             digest.update(piece.hashes().tobytes())
             digest.update(vectors.numpy().data)
         return digest.hexdigest()
+
+    def _refuse_broken_rows(self) -> None:
+        for _, piece in self._ids.chunks(CHUNK):
+            vectors = self.load(piece)
+            broken = (~vectors.isfinite().all(dim=1)).nonzero()
+            if len(broken):
+                row = int(broken[0])
+                column = int((~vectors[row].isfinite()).nonzero()[0])
+                raise PoolError(
+                    f"item '{piece[row]}' (row {int(piece.rows[row])}) of {self.source} holds "
+                    f"{vectors[row, column].item()} in column {column}. Every value must be a finite number: "
+                    "repair or drop the row."
+                )
 
 
 def verify(pool: ArrayPool) -> None:

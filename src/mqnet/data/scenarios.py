@@ -22,6 +22,8 @@ class Scenario:
     labels: NDArray[np.int64]
     test: Labelled
     classes: tuple[str, ...]
+    reserved: Labelled | None = None
+    """Independent labelled items outside the pool, in its proportions (-1 for junk), where they were asked for."""
 
 
 def split(
@@ -32,6 +34,7 @@ def split(
     known_classes: int | None = None,
     known_class_share: float | None = None,
     pool_size: int | None = None,
+    reserve: int = 0,
 ) -> Scenario:
     """Some classes, drawn by seed, are known; items of the others are the junk that makes up `ood_share` of the pool.
 
@@ -44,11 +47,9 @@ def split(
     inside = np.flatnonzero(np.isin(data.train.labels, drawn))
     outside = np.flatnonzero(~np.isin(data.train.labels, drawn))
     n_in, n_out = composition(len(inside), len(outside), ood_share, pool_size)
-    rows = np.sort(
-        np.concatenate(
-            [_draw(key.child("known"), inside, n_in), _draw(key.child("junk", str(ood_share)), outside, n_out)]
-        )
-    )
+    known_order = _shuffled(key.child("known"), inside)
+    junk_order = _shuffled(key.child("junk", str(ood_share)), outside)
+    rows = np.sort(np.concatenate([known_order[:n_in], junk_order[:n_out]]))
     number = np.full(len(data.classes), OOD_CLASS, dtype=np.int64)
     number[drawn] = np.arange(n_known)
     train = data.train
@@ -57,6 +58,7 @@ def split(
         labels=number[train.labels[rows]],
         test=data.test.of_classes(drawn),
         classes=tuple(data.classes[i] for i in drawn),
+        reserved=_reserve(train, number, known_order[n_in:], junk_order[n_out:], ood_share, reserve),
     )
 
 
@@ -70,8 +72,8 @@ def cross(data: Dataset, *, seed: int, ood_share: float, pool_size: int | None =
     key = Key(seed).child("scenario", "cross")
     n_train, n_junk = len(data.train.labels), len(data.junk.ids)
     n_in, n_out = composition(n_train, n_junk, ood_share, pool_size)
-    inside = _draw(key.child("known"), np.arange(n_train), n_in)
-    outside = _draw(key.child("junk", str(ood_share)), np.arange(n_junk), n_out)
+    inside = _shuffled(key.child("known"), np.arange(n_train))[:n_in]
+    outside = _shuffled(key.child("junk", str(ood_share)), np.arange(n_junk))[:n_out]
     order = key.child("order").numpy().permutation(n_in + n_out)
     vectors = np.concatenate(
         [
@@ -115,5 +117,26 @@ def _n_known(n_classes: int, count: int | None, share: float | None) -> int:
     return n_known
 
 
-def _draw(key: Key, rows: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    return rows[key.numpy().permutation(len(rows))[:n]]
+def _shuffled(key: Key, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    return rows[key.numpy().permutation(len(rows))]
+
+
+def _reserve(
+    train: Labelled,
+    number: NDArray[np.int64],
+    known: NDArray[np.int64],
+    junk: NDArray[np.int64],
+    ood_share: float,
+    n: int,
+) -> Labelled | None:
+    """`n` of the items that are not in the pool, junk at its share, so that the pool is the same with and without."""
+    if n == 0:
+        return None
+    n_out = round(ood_share * n)
+    if n - n_out > len(known) or n_out > len(junk):
+        raise ConfigError(
+            f"{n} items outside the pool are needed for an independent validation set, but {len(known)} known and "
+            f"{len(junk)} junk items are left. Lower pool_size."
+        )
+    rows = np.sort(np.concatenate([known[: n - n_out], junk[:n_out]]))
+    return Labelled(train.pool.subset(train.pool.ids.take(rows)), number[train.labels[rows]])

@@ -100,9 +100,20 @@ def open_dataset(section: ScenarioSection) -> Dataset:
     return _open_dataset(section.model_dump_json(include={"dataset", *DATA_KEYS}))
 
 
-def open_scenario(section: ScenarioSection, ood_share: float, seed: int) -> Scenario:
-    """The pool, truth and test items of one OOD share and seed: the same for every strategy."""
-    return _open_scenario(section.model_dump_json(), ood_share, seed)
+def open_scenario(section: ScenarioSection, ood_share: float, seed: int, reserve: int = 0) -> Scenario:
+    """The pool, truth and test items of one OOD share and seed: the same for every strategy.
+
+    `reserve` items outside the pool are labelled for strategies that learn from an independent validation set.
+    """
+    return _open_scenario(section.model_dump_json(), ood_share, seed, reserve)
+
+
+def reserve_for(cell: Cell) -> int:
+    """How many items a cell's strategy wants beside the pool: as many as a query holds, or none."""
+    if cell.strategy.options.get("validation") != "random":
+        return 0
+    campaign = cell.config.campaign
+    return int(campaign.budget // max(campaign.cost_known, campaign.cost_ood))
 
 
 @lru_cache(maxsize=2)  # keyed by the section's text: the cells of a grid share data sets and pools
@@ -117,12 +128,16 @@ def _open_dataset(text: str) -> Dataset:
 
 
 @lru_cache(maxsize=4)
-def _open_scenario(text: str, ood_share: float, seed: int) -> Scenario:
+def _open_scenario(text: str, ood_share: float, seed: int, reserve: int) -> Scenario:
     section = ScenarioSection.model_validate_json(text)
     data = open_dataset(section)
     if section.kind == "cross":
         if section.known_classes is not None or section.known_class_share is not None:
             raise ConfigError("scenario 'cross' knows all classes: drop known_classes and known_class_share.")
+        if reserve:
+            raise ConfigError(
+                "an independent validation set (`validation = 'random'`) exists in scenario 'split' only."
+            )
         return cross(data, seed=seed, ood_share=ood_share, pool_size=section.pool_size)
     return split(
         data,
@@ -131,4 +146,5 @@ def _open_scenario(text: str, ood_share: float, seed: int) -> Scenario:
         known_classes=section.known_classes,
         known_class_share=section.known_class_share,
         pool_size=section.pool_size,
+        reserve=reserve,
     )

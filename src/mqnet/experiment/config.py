@@ -70,7 +70,7 @@ class CampaignSection(Section):
     """[campaign]: rounds, budgets, costs, and the annotator's mistakes."""
 
     rounds: int = Field(default=10, ge=1)
-    budget: float = 100
+    budget: float = 100.0
     total_budget: float | None = None
     cost_known: float = 1.0
     cost_ood: float = 1.0

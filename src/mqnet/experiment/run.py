@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from mqnet.errors import BusyError, InputError, MqnetError
-from mqnet.experiment.cells import Cell, grid, open_scenario
+from mqnet.experiment.cells import Cell, grid, open_scenario, reserve_for
 from mqnet.experiment.config import ExperimentConfig
 from mqnet.experiment.results import Row, write_rows
 from mqnet.experiment.simulate import Meter, RoundResult, run_campaign
@@ -117,7 +117,7 @@ def run_cell(out: Path, cell: Cell) -> float:
     for plugin in cell.config.plugins:
         load_plugin(plugin)
     folder = _folder(out, cell)
-    scenario = open_scenario(cell.config.scenario, cell.ood_share, cell.seed)
+    scenario = open_scenario(cell.config.scenario, cell.ood_share, cell.seed, reserve_for(cell))
     truth = Truth(scenario.pool.ids, scenario.labels, scenario.classes)
     campaign, c = cell.config.campaign_config(scenario.classes, cell.strategy, cell.seed), cell.config.campaign
     oracle = NoisyOracle(truth, c.confuses_known, c.misses_ood, Key(cell.seed).child("annotator"))
@@ -136,6 +136,7 @@ def run_cell(out: Path, cell: Cell) -> float:
             seed=cell.seed,
             folder=folder,
             truth=truth,
+            validation=scenario.reserved,
             monitor=Meter(truth, scenario.test),
         )
     ) as learner:

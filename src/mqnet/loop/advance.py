@@ -14,5 +14,5 @@ def advance(learner: ActiveLearner, oracle: Oracle) -> Status:
     answers = oracle.collect(query)
     if answers:
         learner.tell(answers)
-    n_open = len(query.items) - len(answers)
-    return Status(query.round, "advanced" if answers else "asking", learner.spent, n_open)
+    still = learner.store.offered()  # replacements for skipped items, and what cheap answers made room for, are in it
+    return Status(query.round, "advanced" if answers else "asking", learner.spent, len(still.items) if still else 0)

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mqnet.data.labelled import Labelled as Reserved
 from mqnet.data.pools import ArrayPool, open_npy, open_parquet
 from mqnet.errors import ConfigError, PoolError, StoreError, nearest_name
 from mqnet.ids import ItemIds
@@ -73,6 +74,7 @@ class ActiveLearner:
         folder: str | Path | None = None,
         monitor: Monitor | None = None,
         truth: Truth | None = None,
+        validation: Reserved | None = None,
         watch: Watcher | None = None,
     ) -> None:
         if isinstance(classes, str):
@@ -87,7 +89,9 @@ class ActiveLearner:
             seed=seed,
         )
         config.check()
-        self._start(as_pool(pool), config, Path(folder) if folder is not None else None, monitor, truth, watch)
+        self._start(
+            as_pool(pool), config, Path(folder) if folder is not None else None, monitor, truth, watch, validation
+        )
 
     @classmethod
     def open(cls, folder: str | Path, pool: PoolLike | None = None, *, monitor: Monitor | None = None) -> ActiveLearner:
@@ -111,7 +115,9 @@ class ActiveLearner:
         monitor: Monitor | None,
         truth: Truth | None,
         watch: Watcher | None,
+        validation: Reserved | None = None,
     ) -> None:
+        self._validation = validation
         self.pool, self.config, self._monitor, self._truth, self._watch = pool, config, monitor, truth, watch
         self._strategy, self._model = make_strategy(config, truth is not None), make_model(config)
         missing = self._strategy.needs - self._model.provides
@@ -157,7 +163,7 @@ class ActiveLearner:
             self._close_round(query.round)
 
     def requeue(self, items: Sequence[ItemId]) -> None:
-        """Let skipped items be asked again."""
+        """Let skipped items be asked again: at once if their round is open, else when a later round ranks them."""
         self.store.requeue(items)
 
     @property
@@ -256,7 +262,16 @@ class ActiveLearner:
         if self._truth is not None and STRATEGY.get(self.config.strategy.name).reference:
             truth = torch.from_numpy(self._truth.of(unlabelled))
         view = rounds.make_view(
-            self.pool, unlabelled, labelled, model, self._columns, self.config, round_, truth=truth, watch=self._watch
+            self.pool,
+            unlabelled,
+            labelled,
+            model,
+            self._columns,
+            self.config,
+            round_,
+            truth=truth,
+            validation=self._validation,
+            watch=self._watch,
         )
         watch.stop("encode")
         return model, view

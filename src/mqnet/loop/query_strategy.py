@@ -53,8 +53,8 @@ class QueryStrategy:
         unknown = self.strategy.needs - INPUT_COLUMNS - {"logits"}
         if unknown:
             raise PluginError(
-                f"strategy '{strategy}' needs {', '.join(sorted(unknown))}, which a classifier's probabilities and X do "
-                "not hold. Choose other scores for it."
+                f"strategy '{strategy}' needs {', '.join(sorted(unknown))}, which a classifier's probabilities and X "
+                "do not hold. Choose other scores for it."
             )
         self.ood_label, self.missing_label, self.seed = ood_label, missing_label, seed
         self.costs = Costs(cost_known, cost_ood)

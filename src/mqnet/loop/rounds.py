@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from mqnet.data.labelled import Labelled as Reserved
 from mqnet.errors import PluginError
 from mqnet.ids import ItemIds
 from mqnet.models.base import FittedModel, TargetModel, TrainingSet
@@ -71,9 +72,17 @@ def make_view(
     round_: int,
     *,
     truth: torch.Tensor | None = None,
+    validation: Reserved | None = None,
     watch: Watcher | None = None,
 ) -> RoundView:
-    """The view of a round: one model pass over the unlabelled items and one over the labelled ones."""
+    """The view of a round: one model pass over the unlabelled items, one over the labelled and the reserved ones."""
+    held_out = None
+    if validation is not None:
+        held_out = LabelledView(
+            validation.pool.ids,
+            encode_items(model, validation.pool, validation.pool.ids, columns),
+            torch.from_numpy(validation.labels),
+        )
     return RoundView(
         ids=unlabelled,
         columns=encode_items(model, pool, unlabelled, columns, watch=watch),
@@ -85,6 +94,7 @@ def make_view(
         key=Key(config.seed).child("round", round_, "scores"),
         costs=config.costs,
         truth=truth,
+        validation=held_out,
     )
 
 

@@ -62,8 +62,11 @@ def _until_a_death(work: Callable[[T], R], todo: deque[T], jobs: int) -> Generat
                         yield task, error if error is not None else future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in multiprocessing.active_children():
+            workers = multiprocessing.active_children()
+            for process in workers:
                 process.terminate()
+            for process in workers:
+                process.join()
             raise
     return lost
 

@@ -93,11 +93,7 @@ def write_durably(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(path.parent)
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise disk_error(path, error) from error
@@ -110,3 +106,12 @@ def disk_error(path: Path, error: OSError) -> StoreError:
             f"the disk is full: '{path}' was not written. Free some space and start again; nothing is lost."
         )
     return StoreError(f"'{path}' could not be written: {error.strerror or error}.")
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in this folder durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

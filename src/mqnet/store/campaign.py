@@ -14,7 +14,7 @@ from sqlalchemy import exc
 
 from mqnet.errors import AnswerError, StoreError
 from mqnet.store import schema
-from mqnet.store.blobs import Blobs, FolderBlobs, MemoryBlobs
+from mqnet.store.blobs import Blobs, FolderBlobs, MemoryBlobs, sync_folder
 from mqnet.store.codec import from_json, to_json
 from mqnet.store.ledger import answer_columns, answer_from, offered
 from mqnet.store.tables import answer_log, answers, campaign, candidates, rounds
@@ -69,6 +69,7 @@ class CampaignStore:
         finally:
             store.close()
         building.rename(folder / DATABASE)
+        sync_folder(folder)
         return cls.open(folder)
 
     @classmethod
