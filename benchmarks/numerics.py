@@ -4,9 +4,9 @@
     python benchmarks/numerics.py --sizes 10000 50000 200000 1000000 --classes 4 40 --json out.json --plot out.png
     python benchmarks/numerics.py --targets            # the sizes the project promises figures for
 
-Each measurement runs in a child process of its own: inputs are made, the peak of the resident memory is reset, the call is
-timed. Implementations of a piece take turns (`--repeat`), each child also measures a plain copy and plain products.
-An implementation too slow for all picks runs fewer, and its time is scaled up (marked ~).
+Each measurement runs in a child process of its own: inputs are made, the peak of the resident memory is reset, the
+call is timed. Implementations of a piece take turns (`--repeat`), each child also measures a plain copy and plain
+products. An implementation too slow for all picks runs fewer, and its time is scaled up (marked ~).
 """
 
 from __future__ import annotations
@@ -141,8 +141,9 @@ def plain_product(job: Job, data: Any) -> None:
 def contenders(piece: str) -> dict[str, Contender]:
     """Implementations of a piece; imports happen inside, so a missing package only removes itself."""
     import torch
+    from benchmarks.reference import kcentre as slow_k
+    from benchmarks.reference import kmeanspp as slow_m
 
-    from benchmarks.reference import kcentre as slow_k, kmeanspp as slow_m
     from mqnet.numerics import kcentre, kmeanspp, neighbours, submodular_facility, submodular_logdet
 
     def stream() -> torch.Generator:

@@ -1,4 +1,4 @@
-"""k-means++ seeding on materialised gradient embeddings: the definition, the common loop, the best matrix-vector form."""
+"""k-means++ seeding on materialised gradient embeddings: definition, common loop, best matrix-vector form."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def k_means_plus_plus_plain(a: Tensor, h: Tensor, k: int, generator: torch.Gener
 
 
 def k_means_plus_plus_common(g: np.ndarray, k: int, seed: int) -> list[int]:
-    """The common loop: pairwise distances to the newest centre, a Python minimum per item, a discrete random variable."""
+    """The common loop: distances to the newest centre, a Python minimum per item, a discrete random variable."""
     picks = [int(np.argmax(np.linalg.norm(g, axis=1)))]
     nearest = pairwise_distances(g, g[picks[-1:]]).ravel().astype(float)
-    state = np.random.RandomState(seed)  # noqa: NPY002
+    state = np.random.RandomState(seed)
     while len(picks) < k:
         weights = nearest**2 / np.sum(nearest**2)
         law = rv_discrete(values=(np.arange(len(g)), weights))

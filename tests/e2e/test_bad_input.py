@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from looking import everything_of, files_of
 
-from conftest import Ended, write_grid
+from mqnet.store.lock import LoopLock
+from processes import Ended, write_grid
 
 N_TRAIN, N_TEST = 60, 20
 FILES = {name: f"{name}.npy" for name in ("train", "train_labels", "test", "test_labels")}
@@ -206,3 +207,17 @@ def test_a_full_disk(mqnet, tmp_path: Path, size: int) -> None:
     assert mqnet("run", "grid.toml", "--out", "fresh", "--jobs", "1", cwd=tmp_path).code == 0
     assert everything_of(tmp_path / "out") == everything_of(tmp_path / "fresh")
     assert not list((tmp_path / "out").rglob("error.txt"))
+
+
+def test_a_campaign_another_loop_works_on(mqnet, tmp_path: Path) -> None:
+    cell = _begun(mqnet, tmp_path)
+    lock = LoopLock(cell)
+    try:
+        before = _rows_in(cell / "campaign.db")
+        # it waits some seconds: the lock may be that of a killed run's worker which has not noticed yet
+        ended = mqnet("run", "grid.toml", "--out", "out", "--jobs", "1", cwd=tmp_path)
+        _is_refused(ended, "is being worked on by process ")
+        assert _rows_in(cell / "campaign.db") == before
+    finally:
+        lock.release()
+    assert mqnet("run", "grid.toml", "--out", "out", "--jobs", "1", cwd=tmp_path).code == 0

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import time
 from pathlib import Path
 
 import pytest
 from looking import everything_of
 
-from conftest import PLUGIN, write_grid
 from mqnet.registry import STRATEGY
+from processes import PLUGIN, Running, write_grid
 
 N_KILLS = 12  # at a step towards the disk, and as many by the clock
 GRACE = 400  # attempts after which a run that never ends is a failure
@@ -34,6 +36,17 @@ def _run(out: str, jobs: int = 1) -> tuple[object, ...]:
 
 def _ends_like_the_undisturbed(folder: Path, out: str) -> None:
     assert everything_of(folder / out) == everything_of(folder / "whole")
+
+
+def _begun(mqnet, folder: Path, out: str, jobs: int) -> Running:
+    """A run that has begun one more campaign than was there: a fixed delay would fit one machine only."""
+    campaigns, began = f"{out}/cells/*/campaign.db", time.perf_counter()
+    n_before = len(list(folder.glob(campaigns)))
+    running = mqnet.start(*_run(out, jobs), cwd=folder)
+    while len(list(folder.glob(campaigns))) <= n_before:
+        assert time.perf_counter() - began < 120
+        time.sleep(0.02)
+    return running
 
 
 def test_killed_at_any_step_towards_the_disk(mqnet, undisturbed) -> None:
@@ -72,13 +85,7 @@ def test_killed_with_and_without_its_workers(mqnet, undisturbed) -> None:
     folder, *_ = undisturbed
     n_kills = 0
     for group in (True, False):
-        running = mqnet.start(*_run("workers", jobs=2), cwd=folder)
-        began = time.perf_counter()
-        # workers have begun when a campaign is there; a fixed delay would fit one machine only
-        n_before = len(list(folder.glob("workers/cells/*/campaign.db")))
-        while len(list(folder.glob("workers/cells/*/campaign.db"))) <= n_before:
-            assert time.perf_counter() - began < 120
-            time.sleep(0.02)
+        running = _begun(mqnet, folder, "workers", jobs=2)
         running.kill(group=group)
         n_kills += running.wait().code == -9
     assert n_kills == 2
@@ -86,3 +93,13 @@ def test_killed_with_and_without_its_workers(mqnet, undisturbed) -> None:
     ended = mqnet(*_run("workers"), cwd=folder)
     assert (ended.code, ended.err) == (0, "")
     _ends_like_the_undisturbed(folder, "workers")
+
+
+def test_stopped_with_control_c(mqnet, undisturbed) -> None:
+    folder, *_ = undisturbed
+    running = _begun(mqnet, folder, "stopped", jobs=1)
+    os.kill(running.pid, signal.SIGINT)
+    ended = running.wait()
+    assert (ended.code, ended.err) == (130, "stopped; the same command continues where it stopped\n")
+    assert mqnet(*_run("stopped"), cwd=folder).code == 0
+    _ends_like_the_undisturbed(folder, "stopped")

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from looking import campaign_of, everything_of, files_of, rows_of
 
-from conftest import PLUGIN, write_grid
 from mqnet.experiment.cells import open_scenario
 from mqnet.experiment.config import load_config
+from processes import PLUGIN, write_grid
 
 COLUMNS = [
     "scenario", "strategy", "ood_share", "seed", "round", "accuracy", "spent", "n_known", "n_ood", "query_known_share",

@@ -10,5 +10,5 @@ def demo_config() -> ExperimentConfig:
     return ExperimentConfig(
         scenario=ScenarioSection(kind="split", dataset="digits", name="digits", known_classes=4, ood_share=(0.4,)),
         campaign=CampaignSection(rounds=8, budget=20),
-        grid=GridSection(strategies=("product", "random", "confidence", "oracle-purity"), seeds=(0, 1, 2, 3, 4)),
+        grid=GridSection(strategies=("mqnet", "random", "confidence", "oracle-purity"), seeds=(0, 1, 2, 3, 4)),
     )

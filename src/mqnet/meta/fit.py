@@ -39,8 +39,8 @@ class FitOptions:
     lr: float = 0.02
     decay: float = 0.3
     weight_decay: float = 0.0
-    shrink: float = 0.1
-    most_pairs: int = 20_000
+    shrink: float = 0.01
+    most_pairs: int = 5_000
     batch: int | None = None
     order_ties: bool = False
 

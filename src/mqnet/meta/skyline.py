@@ -135,8 +135,8 @@ class SkylineNet:
             raise StoreError(f"the stored net lacks {error}.") from error
 
 
-def start_net(n_inputs: int, form: Form, generator: torch.Generator) -> SkylineNet:
-    """A net before training."""
+def start_net(n_inputs: int, form: Form, generator: torch.Generator, *, lead: int | None = None) -> SkylineNet:
+    """A net before training. With `lead`, a spread start rises along that input and barely along the others."""
     if n_inputs < 1:
         raise ConfigError("a meta-query net needs at least one input")
     if form.start == "uniform":
@@ -148,7 +148,7 @@ def start_net(n_inputs: int, form: Form, generator: torch.Generator) -> SkylineN
             for shape, fan in zip(_shapes(n_inputs), fans, strict=True)
         ]
     else:
-        raw = _spread(n_inputs, form, generator)
+        raw = _spread(n_inputs, form, generator, lead)
     return SkylineNet(form, *raw)
 
 
@@ -156,11 +156,15 @@ def _shapes(n_inputs: int) -> tuple[tuple[int, ...], ...]:
     return (n_inputs, HIDDEN), (HIDDEN,), (HIDDEN,), ()
 
 
-def _spread(n_inputs: int, form: Form, generator: torch.Generator) -> list[Tensor]:
-    """Weights around 0.3 on every input, thresholds evenly over +-2 deviations of their sum: nearly a plain sum."""
-    jitter = torch.rand(n_inputs, HIDDEN, generator=generator, dtype=torch.float64)
-    w = 0.3 * (0.5 + jitter)
-    thresholds = torch.linspace(-2.0, 2.0, HIDDEN, dtype=torch.float64) * math.sqrt(n_inputs)
-    v = torch.full((HIDDEN,), 4.0 / (HIDDEN * 0.3), dtype=torch.float64)
+def _spread(n_inputs: int, form: Form, generator: torch.Generator, lead: int | None) -> list[Tensor]:
+    """Nearly straight ramps of slope 1 per deviation: small weights, thresholds evenly over +-2 deviations."""
+    weight = 0.3 if lead is None else 0.5
+    jitter = 0.5 + torch.rand(n_inputs, HIDDEN, generator=generator, dtype=torch.float64)
+    w = (weight if lead is None else 0.01) * jitter
+    if lead is not None:
+        w[lead] = weight
+    thresholds = torch.linspace(-2.0, 2.0, HIDDEN, dtype=torch.float64)
+    v = torch.full((HIDDEN,), 4.0 / (HIDDEN * weight), dtype=torch.float64)
+    # the inverse of softplus, so that the weights come out as stated
     raw = (lambda t: t + torch.log(-torch.expm1(-t))) if form.weights == "softplus" else (lambda t: t)
-    return [raw(w), -thresholds * w.mean(dim=0), raw(v), torch.zeros((), dtype=torch.float64)]
+    return [raw(w), -thresholds * w.sum(dim=0), raw(v), torch.zeros((), dtype=torch.float64)]

@@ -1,7 +1,8 @@
 """Gradient embeddings of a linear last layer, kept as their two factors.
 
-The gradient of cross-entropy by the last layer's weights is `g = a (x) h`, with `a = p - onehot(label)` over the outputs
-and h the layer's input. `g_i . g_j = (a_i . a_j)(h_i . h_j)`, so nothing here ever builds the [N, K d] matrix.
+The gradient of cross-entropy by the last layer's weights is `g = a (x) h`, with `a = p - onehot(label)` over the
+outputs and h the layer's input. `g_i . g_j = (a_i . a_j)(h_i . h_j)`, so nothing here ever builds the [N, K d]
+matrix.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from mqnet.numerics.products import require_finite, require_matrix, row_chunks
 
 
 def output_gradients(logits: Tensor, labels: Tensor | None = None) -> Tensor:
-    """`softmax(logits) - onehot(label)` per row, float32 [N, K]; without labels the most likely class (lowest if equal).
+    """`softmax(logits) - onehot(label)` per row, float32 [N, K]; without labels the most likely class (lowest if
+    equal).
 
     The entry of the label is minus the sum of the others, so it keeps its digits where the model is nearly certain.
     """
@@ -46,7 +48,7 @@ class Factored(NamedTuple):
 
 
 def cosine_scales(items: Factored) -> Tensor:
-    """The factors [n] in float64 that make `scale * a (x) h` unit vectors; 0 for a zero vector, so its cosines are 0."""
+    """Factors [n] in float64 that make `scale * a (x) h` unit vectors; 0 for a zero vector, so its cosines are 0."""
     result = torch.empty(len(items.a), dtype=torch.float64)
     for rows in row_chunks(len(result), items.h.shape[1]):
         a, h = items.a[rows].double(), items.h[rows].double()

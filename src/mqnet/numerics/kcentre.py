@@ -2,14 +2,14 @@
 
 Sener & Savarese, "Active Learning for Convolutional Neural Networks: A Core-Set Approach", 2018, algorithm 1.
 
-The quantity that decides is `D(i, c)` = the float64 sum of squared differences of rows i and c, rounded to float32. Each
-pick is the row with the largest `min_c D(i, c)` over the centres so far, the lowest row among equals. Rounding makes
-ties that are ties in exact arithmetic stay ties in whatever order the 64-bit sum is taken.
+The quantity that decides is `D(i, c)` = the float64 sum of squared differences of rows i and c, rounded to float32.
+Each pick is the row with the largest `min_c D(i, c)` over the centres so far, the lowest row among equals. Rounding
+makes ties that are ties in exact arithmetic stay ties in whatever order the 64-bit sum is taken.
 
-The plain loop reads the pool once per pick. Here a float32 product with an error bound gives every row an upper bound of
-its quantity, and only a short list of the rows with the largest bounds (`hot`) is kept exact, pick by pick. A pick is
-certain while the best hot row beats the bound of every other row; when it does not, one product with all the centres
-picked meanwhile refreshes the bounds, and a new list is made.
+The plain loop reads the pool once per pick. Here a float32 product with an error bound gives every row an upper bound
+of its quantity, and only a short list of the rows with the largest bounds (`hot`) is kept exact, pick by pick. A pick
+is certain while the best hot row beats the bound of every other row; when it does not, one product with all the
+centres picked meanwhile refreshes the bounds, and a new list is made.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ _TAKEN = -1.0
 def k_centre_greedy(pool: Tensor, first_centres: Tensor, k: int) -> Tensor:
     """Rows of `pool` [N, d] in the order k-centre greedy picks them: int64 [min(k, N)], distinct.
 
-    `first_centres` [M, d] are centres from the start; with M = 0 every row is infinitely far away, so row 0 comes first.
-    A shorter query is a prefix of a longer one. Entries up to 1e15 in size; ValueError names a row that is not finite.
+    `first_centres` [M, d] are centres from the start; with M = 0 every row is infinitely far away, so row 0 comes
+    first. A shorter query is a prefix of a longer one. Entries up to 1e15 in size; ValueError names a row that is not
+    finite.
     """
     require_matrix("pool", pool)
     require_matrix("first_centres", first_centres, pool.shape[1])
@@ -47,7 +48,7 @@ class _Search:
     def __init__(self, pool: Tensor, first_centres: Tensor, n_picks: int) -> None:
         self.pool = pool
         n, d = pool.shape
-        # Distances do not change when everything moves by the same vector; the products lose fewer digits near the mean.
+        # Distances do not change when everything moves by one vector; products lose fewer digits near the mean.
         self.shift = pool[:: max(1, n // 10_000)].double().mean(0)
         self.centres = torch.empty(len(first_centres) + n_picks, d, dtype=torch.float64)
         self.centres[: len(first_centres)] = first_centres.double()

@@ -1,15 +1,17 @@
 """k-means++ seeding (D^2 sampling) on gradient embeddings `g = a (x) h`, which are never materialised.
 
-Arthur & Vassilvitskii, "k-means++", 2007, as BADGE uses it (Ash et al., "Deep Batch Active Learning by Diverse, Uncertain
-Gradient Lower Bounds", 2020): the first pick is the item of largest norm, every other one is drawn with a probability in
-proportion to `w_i = min over picks c of |g_i - g_c|^2`, where
+Arthur & Vassilvitskii, "k-means++", 2007, as BADGE uses it (Ash et al., "Deep Batch Active Learning by Diverse,
+Uncertain Gradient Lower Bounds", 2020): the first pick is the item of largest norm, every other one is drawn with a
+probability in proportion to `w_i = min over picks c of |g_i - g_c|^2`, where
 
-    |g_i - g_c|^2 = |a_i|^2 |h_i|^2 + |a_c|^2 |h_c|^2 - 2 (a_i . a_c)(h_i . h_c),    taken as 0 below 1e-12 of the squares.
+    |g_i - g_c|^2 = |a_i|^2 |h_i|^2 + |a_c|^2 |h_c|^2 - 2 (a_i . a_c)(h_i . h_c),    taken as 0 below 1e-12 of the
+    squares.
 
 Reading the pool once per draw would cost a memory pass each time. Instead candidates are drawn from the weights of the
-last refresh, which can only be too large, and accepted with probability (weight now) / (weight then): rejection sampling,
-the same distribution exactly. One product with all picks since then refreshes the weights, at fixed points of the stream
-of draws, so picks depend on the draws alone and a shorter query is a prefix of a longer one. All sums are float64.
+last refresh, which can only be too large, and accepted with probability (weight now) / (weight then): rejection
+sampling, the same distribution exactly. One product with all picks since then refreshes the weights, at fixed points
+of the stream of draws, so picks depend on the draws alone and a shorter query is a prefix of a longer one. All sums
+are float64.
 """
 
 from __future__ import annotations
@@ -83,7 +85,7 @@ def _refresh(weights: Tensor, a: Tensor, h: Tensor, squares: Tensor, centres: Te
 def _draw(
     weights: Tensor, a: Tensor, h: Tensor, squares: Tensor, n: int, generator: torch.Generator
 ) -> list[int] | None:
-    """Up to n picks from the weights of this refresh, fewer after REFRESH_REJECTIONS; None when all weights are zero."""
+    """Up to n picks from these weights, fewer after REFRESH_REJECTIONS; None when all weights are zero."""
     cumulated = weights.cumsum(0)
     if float(cumulated[-1]) == 0.0:
         return None

@@ -12,6 +12,7 @@ from that mean, whichever is larger; entries above 1e18 in size overflow, which 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 import torch
@@ -67,12 +68,16 @@ def nearest_similarity_by_class(pool: Tensor, refs: Tensor, labels: Tensor, n_cl
 
 def nearest_distance(pool: Tensor, refs: Tensor) -> Tensor:
     """Euclidean distance of each pool row [N, d] to its nearest reference [M, d]: float32 [N]."""
-    return topk_neighbours(pool, refs, 1, metric="euclidean")[0][:, 0]
+    return kth_distance(pool, refs, 1)
 
 
 def kth_distance(pool: Tensor, refs: Tensor, k: int) -> Tensor:
     """Euclidean distance of each pool row [N, d] to its k-th nearest reference [M, d], the last one if k > M: [N]."""
-    return topk_neighbours(pool, refs, k, metric="euclidean")[0][:, -1]
+    result = torch.empty(pool.shape[0])
+    for rows, values, _ in _neighbours(pool, refs, k, "euclidean"):
+        result[rows] = values[:, -1]
+    require_finite("the distance", result)
+    return result
 
 
 def topk_neighbours(pool: Tensor, refs: Tensor, k: int, *, metric: Metric = "cosine") -> tuple[Tensor, Tensor]:
@@ -81,6 +86,16 @@ def topk_neighbours(pool: Tensor, refs: Tensor, k: int, *, metric: Metric = "cos
     k' = min(k, M). Values are cosines (largest first) or Euclidean distances (smallest first). Equal values are
     listed by reference row; which of several equal references takes the last place is not defined.
     """
+    values = torch.empty(pool.shape[0], min(k, refs.shape[0]))
+    indices = torch.empty(values.shape, dtype=torch.int64)
+    for rows, chunk_values, chunk_indices in _neighbours(pool, refs, k, metric):
+        values[rows], indices[rows] = chunk_values, chunk_indices
+    require_finite("the distance" if metric == "euclidean" else "the similarity", values)
+    return (values.clamp_(-1.0, 1.0) if metric == "cosine" else values), indices
+
+
+def _neighbours(pool: Tensor, refs: Tensor, k: int, metric: Metric) -> Iterator[tuple[slice, Tensor, Tensor]]:
+    """Pool rows, and values and reference rows of their k nearest references, chunk by chunk."""
     _check(pool, refs)
     if k < 1:
         raise ValueError(f"k must be at least 1; got {k}")
@@ -88,21 +103,15 @@ def topk_neighbours(pool: Tensor, refs: Tensor, k: int, *, metric: Metric = "cos
     centre = refs.double().mean(0).float() if metric == "euclidean" else torch.zeros(refs.shape[1])
     points = refs.float() - centre if metric == "euclidean" else unit_rows(refs.float())
     squares = points.square().sum(1)
-    values = torch.empty(pool.shape[0], k)
-    indices = torch.empty(pool.shape[0], k, dtype=torch.int64)
     for rows in row_chunks(pool.shape[0], len(points)):
         if metric == "cosine":
-            values[rows], indices[rows] = _k_largest(row_products(unit_rows(pool[rows].float()), points), k)
+            yield rows, *_k_largest(row_products(unit_rows(pool[rows].float()), points), k)
             continue
         x = pool[rows].float() - centre
         # x.r - |r|^2 / 2: the part of -|x - r|^2 / 2 that differs between references.
         closeness, nearest = _k_largest(row_products(x, points, -0.5 * squares), k)
         squared = x.square().sum(1, keepdim=True) - 2.0 * closeness
-        values[rows], indices[rows] = _restore_cancelled(squared, nearest, x, points, squares)
-    require_finite("the distance" if metric == "euclidean" else "the similarity", values)
-    if metric == "cosine":
-        values.clamp_(-1.0, 1.0)
-    return values, indices
+        yield rows, *_restore_cancelled(squared, nearest, x, points, squares)
 
 
 def _k_largest(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:

@@ -3,15 +3,16 @@
     I(A; Q | P) = sum_i max(min(max_{j in A} s_ij, eta max_{q in Q} s_iq) - nu max_{p in P} s_ip, 0)
 
 (Kaushal et al., "PRISM", 2022; Kothawade et al., "SIMILAR", 2021), s the cosine of the embeddings `a (x) h`, i over the
-represented items, the maximum over an empty P taken as 0. With cap_i = eta max_q s_iq and floor_i = nu max_p s_ip, an item
-with cap <= floor never contributes; for the others the level `b_i = clamp(max_{j in A} s_ij, floor_i, cap_i)` only rises, and
-the gain of j is `sum_i max(min(s_ij, cap_i) - b_i, 0)`: monotone and submodular, so lazy greedy is greedy. Kernel blocks
-are computed when they are needed and never kept.
+represented items, the maximum over an empty P taken as 0. With cap_i = eta max_q s_iq and floor_i = nu max_p s_ip, an
+item with cap <= floor never contributes; for the others the level `b_i = clamp(max_{j in A} s_ij, floor_i, cap_i)`
+only rises, and the gain of j is `sum_i max(min(s_ij, cap_i) - b_i, 0)`: monotone and submodular, so lazy greedy is
+greedy. Kernel blocks are computed when they are needed and never kept.
 
-Exact: all pool items are represented (quadratic in N: 20,000 items take seconds). The named approximation for large pools is
-`sampled_items`: that many of the represented items stand for all of them, drawn in proportion to the most they can
-contribute, `cap_i - floor_i`, at most once, and weighted by the inverse, so gains stay unbiased. Every item stays a candidate, and what a
-candidate brings to itself, `cap_j - b_j`, is counted exactly: without it picks crowd on the items that happened to be drawn.
+Exact: all pool items are represented (quadratic in N: 20,000 items take seconds). The named approximation for large
+pools is `sampled_items`: that many of the represented items stand for all of them, drawn in proportion to the most
+they can contribute, `cap_i - floor_i`, at most once, and weighted by the inverse, so gains stay unbiased. Every item
+stays a candidate, and what a candidate brings to itself, `cap_j - b_j`, is counted exactly: without it picks crowd on
+the items that happened to be drawn.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ def facility_location_cmi(
 ) -> Tensor:
     """Rows of `pool` in the order greedy facility-location CMI takes them: int64 [min(k, N)], distinct.
 
-    Exact without `sampled_items` (which needs a `generator`). The decision is the float32 rounding of the float64 gain, the
-    lowest row among equals. When no item gains anything more, the levels start again from the floors
-    among the items left; when nothing gains even then, the lowest remaining rows follow.
+    Exact without `sampled_items` (which needs a `generator`). The decision is the float32 rounding of the float64
+    gain, the lowest row among equals. When no item gains anything more, the levels start again from the floors among
+    the items left; when nothing gains even then, the lowest remaining rows follow.
     """
     pool.check("pool")
     query.check("query", pool)
@@ -74,7 +75,7 @@ def facility_location_cmi(
 
 
 def largest_cosine(items: Factored, others: Factored) -> Tensor:
-    """Largest cosine of each of the n items to any of the others, as embeddings `a (x) h`: float64 [n]; 0 without others."""
+    """Largest cosine of each item to any of the others, as embeddings `a (x) h`: float64 [n]; 0 without others."""
     result = torch.zeros(len(items.a), dtype=torch.float64)
     if not len(others.a):
         return result
@@ -204,7 +205,8 @@ class _Search:
         """Upper bounds of the gains from float32 products.
 
         A float32 inner product of d terms errs by less than 8 sqrt(d) 2^-24 of the lengths but for a chance of about
-        1e-13 (Higham & Mary, 2019), the elementary steps after it by a few 2^-24 more; only items above their level count.
+        1e-13 (Higham & Mary, 2019), the elementary steps after it by a few 2^-24 more; only items above their level
+        count.
         """
         h = self.pool.h[candidates].float()
         length = torch.linalg.vector_norm(h, dim=1, keepdim=True)

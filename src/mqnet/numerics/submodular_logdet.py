@@ -2,18 +2,18 @@
 
     I(A; Q | P) = log det S[A|P] - log det S[A|P,Q],    S = K + lambda I,    K = cosine kernel of `a (x) h`
 
-(Kaushal et al., "PRISM", 2022; Kothawade et al., "SIMILAR", 2021), where `S[A|C] = S[A] - S[A,C] S[C]^-1 S[C,A]` is a Schur
-complement and the kernel between A and Q (A and P) is scaled by the relevance eta (the privacy nu). The determinants grow
-by one conditional variance per pick, so the gain of item i is
+(Kaushal et al., "PRISM", 2022; Kothawade et al., "SIMILAR", 2021), where `S[A|C] = S[A] - S[A,C] S[C]^-1 S[C,A]` is a
+Schur complement and the kernel between A and Q (A and P) is scaled by the relevance eta (the privacy nu). The
+determinants grow by one conditional variance per pick, so the gain of item i is
 
     gain_i = log v1_i - log v2_i,    v1_i = S[i | P, picks],    v2_i = S[i | P, Q, picks].
 
 Both are followed as in a pivoted Cholesky factorisation: pick j lowers `v_i` by `cov(i, j)^2 / v_j`. A conditional
-covariance is `a_i' Z_j h_i` with one [K, d] matrix Z_j, so a pick costs one product with the pool, [N, d] x [d, 2K], and
-neither the N x N kernel nor the [N, K d] embeddings exist.
+covariance is `a_i' Z_j h_i` with one [K, d] matrix Z_j, so a pick costs one product with the pool, [N, d] x [d, 2K],
+and neither the N x N kernel nor the [N, K d] embeddings exist.
 
-The products with the whole pool are float32 and give every gain an interval; the few items whose interval reaches the best
-lower end are taken again in float64 (their gains are kept from pick to pick), so the picks are those of float64.
+The products with the whole pool are float32 and give every gain an interval; the few items whose interval reaches the
+best lower end are taken again in float64 (their gains are kept from pick to pick), so the picks are those of float64.
 """
 
 from __future__ import annotations
@@ -177,8 +177,9 @@ class _Variances:
 class _Given:
     """Projection on the labelled items, in one of two forms.
 
-    By items: `a`, `h` and the inverse Cholesky factor of their m x m kernel plus ridge. By features, when that is smaller:
-    `I - F' (F F' + r I)^-1 F = r (F' F + r I)^-1`, which is `matrix` [K d, K d], with its root in float32 as `screen`.
+    By items: `a`, `h` and the inverse Cholesky factor of their m x m kernel plus ridge. By features, when that is
+    smaller: `I - F' (F F' + r I)^-1 F = r (F' F + r I)^-1`, which is `matrix` [K d, K d], with its root in float32 as
+    `screen`.
     """
 
     a: Tensor

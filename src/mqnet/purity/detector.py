@@ -25,19 +25,22 @@ def detector(view: RoundView, *, outputs: Literal["classes", "binary"] = "classe
     classes known, shares .1/.4/.6, 50 to 1,000 labels): mean AUROC .877 for classes, .860 binary, .871 for a logistic
     regression over the same K + 1 classes, .835 for `contrast`. Without OOD answers `knn`; constant without IN answers.
     """
-    labelled = view.labelled
     if outputs not in ("classes", "binary"):
         raise ConfigError(f"detector: outputs is classes or binary; got '{outputs}'.")
-    if not bool(labelled.known.any()):
+    if not bool(view.labelled.known.any()):
         return torch.zeros(len(view))
-    if view.n_ood == 0:
-        return knn(view)
+    return knn(view) if view.n_ood == 0 else torch.sigmoid(known_log_odds(view, outputs))
+
+
+def known_log_odds(view: RoundView, outputs: Literal["classes", "binary"] = "classes") -> Tensor:
+    """Log-odds of being known [N], float64, of that head; at least one IN and one OOD answer must be there."""
+    labelled = view.labelled
     n_known = view.n_classes if outputs == "classes" else 1
     classes = torch.where(labelled.known, labelled.answers.clamp(0, n_known - 1), n_known)
     head = fit_head(labelled.column("embedding"), classes, n_known + 1, RECIPE, view.key.child("detector").torch())
 
-    def posterior(rows: Tensor) -> Tensor:
+    def log_odds(rows: Tensor) -> Tensor:
         logits = encode(head, rows)["logits"].double()
-        return torch.sigmoid(logits[:, :-1].logsumexp(1) - logits[:, -1])
+        return logits[:, :-1].logsumexp(1) - logits[:, -1]
 
-    return torch.cat([posterior(rows) for rows in view.column("embedding").split(SPAN)])
+    return torch.cat([log_odds(rows) for rows in view.column("embedding").split(SPAN)])

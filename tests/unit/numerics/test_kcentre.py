@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
+from benchmarks.reference.kcentre import k_centre_plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from benchmarks.reference.kcentre import k_centre_plain
 from mqnet.numerics import kcentre
 from mqnet.numerics.kcentre import k_centre_greedy
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
+from benchmarks.reference.kmeanspp import embed, k_means_plus_plus_plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from benchmarks.reference.kmeanspp import embed, k_means_plus_plus_plain
 from mqnet.numerics import kmeanspp
 from mqnet.numerics.gradients import output_gradients
 from mqnet.numerics.kmeanspp import k_means_plus_plus

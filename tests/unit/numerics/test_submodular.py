@@ -6,15 +6,15 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from benchmarks.reference.submodular import (
     cosine_kernel,
     facility_location_cmi_value,
     greedy_plain,
     log_det_cmi_value,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from mqnet.numerics import submodular_facility
 from mqnet.numerics.gradients import Factored, cosine_scales, output_gradients
 from mqnet.numerics.submodular_facility import facility_location_cmi, largest_cosine
@@ -137,6 +137,18 @@ def test_sampled_objective_is_near_the_exact_one() -> None:
         assert most > facility_location_cmi_value(pool, query, private, sampled) >= 0.95 * most
     draws = torch.Generator().manual_seed(0)
     assert facility_location_cmi(pool, query, private, 40, sampled_items=1200, generator=draws).tolist() == exact
+
+
+def test_a_sample_counts_what_a_candidate_brings_to_itself_exactly() -> None:
+    """Orthogonal items gain from themselves alone, so any sample must give the exact order: by falling cap."""
+    caps = torch.tensor([3.0, 9.0, 1.0, 7.0, 8.0, 2.0, 6.0, 5.0, 4.0, 10.0])
+    pool = Factored(torch.ones(10, 1), torch.eye(10))
+    query = Factored(torch.ones(1, 1), caps[None, :])
+    nobody = Factored(torch.empty(0, 1), torch.empty(0, 10))
+    for seed in range(10):
+        draws = torch.Generator().manual_seed(seed)
+        sampled = facility_location_cmi(pool, query, nobody, 10, sampled_items=3, generator=draws)
+        assert torch.equal(sampled, caps.argsort(descending=True))
 
 
 def test_factors_are_the_kernel() -> None:

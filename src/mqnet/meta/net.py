@@ -1,0 +1,194 @@
+"""MetaNet: what Meta-Query-Net remembers and does, on plain tensors; usable in anybody's loop.
+
+meta = MetaNet()
+while budget:
+    scores = meta.score(purity, informativeness)          # of the unlabelled pool; higher = ask first
+    query = scores.argsort(descending=True)[:n]           # ... label it ...
+    meta.fit(purity[query], informativeness[query], loss, is_known)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from mqnet.errors import ConfigError, InputError
+from mqnet.meta.fit import QuerySet, fit
+from mqnet.meta.inputs import MetaInput, drawn, fixed_rule, meta_input
+from mqnet.meta.recipe import Recipe, recipe
+from mqnet.meta.skyline import SkylineNet, start_net
+from mqnet.meta.value import calibrate, log_cost, log_informativeness, onto_scale
+from mqnet.numerics.ranking import top_n
+from mqnet.numerics.scaling import Scaler
+from mqnet.rng import Key
+from mqnet.types import Arrays
+
+Combine = Literal["net", "sum", "product", "value"]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The best rows with their scores, and the inputs that ranked them."""
+
+    rows: Tensor
+    scores: Tensor
+    inputs: MetaInput
+
+
+class MetaNet:
+    """A recipe, the net it has trained so far and the calibration of its purity score.
+
+    The first of `n_scores` scores is purity, number `informativeness` is informativeness. `combine` takes a fixed rule
+    in place of the net (ablations).
+    """
+
+    def __init__(
+        self,
+        settings: Recipe | str = "default",
+        *,
+        n_scores: int = 2,
+        informativeness: int = 1,
+        combine: Combine = "net",
+        seed: int = 0,
+    ) -> None:
+        self.settings = recipe(settings) if isinstance(settings, str) else settings
+        if not 0 < informativeness < n_scores:
+            raise ConfigError("the first score is purity; one of the others must be informativeness.")
+        self.n_scores, self.informativeness, self.combine = n_scores, informativeness, combine
+        self.net: SkylineNet | None = None
+        self.calibration = (1.0, 0.0)
+        self._key, self._n_fits = Key(seed).child("meta"), 0
+        self._history: list[tuple[Tensor, QuerySet]] = []
+        self._scaler: Scaler | None = None
+
+    # -- the score -----------------------------------------------------------------------------------------------------
+
+    def inputs(self, raw: Tensor, scaler: Scaler | None = None) -> MetaInput:
+        """Scores [n, d] as the net sees them."""
+        s = self.settings
+        return meta_input(raw, self.informativeness, value_input=s.value_input, transform=s.transform, scaler=scaler)
+
+    def phi(self, inputs: MetaInput) -> Tensor:
+        """The meta-score [N], float64: the net's, or the first round's rule while there is none."""
+        rule = self.combine if self.combine != "net" else self.settings.first_round if self.net is None else "net"
+        if rule == "net" and self.net is not None:
+            return self.net.score(inputs.z)
+        return inputs.value if rule == "value" else fixed_rule(inputs.rule_z, rule).double()
+
+    def rank(self, raw: Tensor, n: int, *, any_ood: bool, cost_ratio: float, uniform: Tensor) -> Ranking:
+        """The n best rows of scores [N, d]. `uniform` [N] are the items' keyed random numbers.
+
+        Until an answer says OOD, purity cannot hurt: informativeness alone ranks. With a `sharpness`, what is ranked is
+        a draw (see `drawn`) from the meta-score on the scale of the log value, less the log of the expected cost.
+        """
+        inputs, s = self.inputs(raw), self.settings
+        score, scale = (self.phi(inputs), inputs.value) if any_ood else self._informative(raw)
+        if not s.sharpness and not (s.cost_aware and cost_ratio != 1.0):
+            rows = top_n(score, n, inputs.unclipped) if any_ood else top_n(score, n)
+            return Ranking(rows, score[rows], inputs)
+        u = onto_scale(score, scale)
+        if s.cost_aware and cost_ratio != 1.0:
+            a, b = self.calibration
+            u = u - log_cost(torch.sigmoid(a * raw[:, 0] + b), cost_ratio)
+        final = drawn(s.sharpness * u, uniform) if s.sharpness else u
+        rows = top_n(final, n)
+        return Ranking(rows, final[rows], inputs)
+
+    def _informative(self, raw: Tensor) -> tuple[Tensor, Tensor]:
+        informativeness = raw[:, self.informativeness]
+        return informativeness, log_informativeness(informativeness)
+
+    # -- learning ------------------------------------------------------------------------------------------------------
+
+    def learn(
+        self, sets: Sequence[tuple[Tensor, QuerySet]], purity: Tensor, is_known: Tensor, generator: torch.Generator
+    ) -> None:
+        """Fit the net to answered queries (raw scores and query set of each, oldest first), and the calibration.
+
+        Nothing is learned while no answer is OOD: purity would have no say.
+        """
+        if bool((~is_known).any()):
+            self.calibration = calibrate(purity, is_known)
+        if self.combine != "net" or not any(bool((s.target == 0).any()) for _, s in sets):
+            return
+        s = self.settings
+        n_inputs = self.n_scores + int(s.value_input)
+        fresh = start_net(n_inputs, s.form, generator, lead=n_inputs - 1 if s.value_input else None)
+        start = self.net if s.warm_start and self.net is not None else fresh
+        replayed = sets if s.replay is None else sets[-s.replay :]
+        used = [self._query_scaled(raw, q) if s.query_scaled else q for raw, q in replayed]
+        trained = fit(start, used, s.fit, generator)
+        if trained is not start:
+            self.net = trained
+
+    def _query_scaled(self, raw: Tensor, query: QuerySet) -> QuerySet:
+        """The released code's inputs: exp of purity standardised over the query, informativeness as it is."""
+        z = Scaler.fit(raw).z(raw).exp()
+        z[:, self.informativeness] = raw[:, self.informativeness].float()
+        return QuerySet(z, query.target)
+
+    def state(self) -> Arrays:
+        """The net's parameters, if it has any, and the calibration."""
+        calibration = {"calibration": torch.tensor(self.calibration, dtype=torch.float64)}
+        return calibration | (self.net.state() if self.net is not None else {})
+
+    def restore(self, state: Arrays) -> None:
+        """Become what `state` described."""
+        a, b = state["calibration"].tolist()
+        self.calibration = (a, b)
+        self.net = SkylineNet.restored(self.settings.form, state) if "raw_w" in state else None
+
+    # -- on plain arrays, in anybody's loop ----------------------------------------------------------------------------
+
+    def score(self, *scores: Tensor) -> Tensor:
+        """Meta-scores [N] of the unlabelled pool from its scores [N] each, purity first; higher = ask first.
+
+        The scores' mean and deviation are kept for the `fit` that follows. Rank by them, or draw with odds in
+        proportion to their exp for a batch that is spread.
+        """
+        raw = self._stacked(scores)
+        inputs = self.inputs(raw)
+        self._scaler = inputs.scaler
+        if self._history and not any(bool((q.target == 0).any()) for _, q in self._history):
+            return self._informative(raw)[0]
+        return self.phi(inputs)
+
+    def fit(self, *scores: Tensor, loss: Tensor, is_known: Tensor) -> None:
+        """Learn from an answered query: its scores as `score` was given them, its losses [n] and who was known [n].
+
+        `loss` is the cross-entropy of the model that ranked the query at the true class; for junk it is not looked at.
+        """
+        if self._scaler is None:
+            raise InputError("score the pool first: its mean and deviation are what the query was standardised with.")
+        raw, known = self._stacked(scores), torch.as_tensor(is_known).bool()
+        tiny = torch.finfo(torch.float64).tiny
+        target = torch.where(known, torch.as_tensor(loss).double().clamp_min(tiny), 0.0)
+        if target.shape != (len(raw),):
+            raise InputError(f"{len(raw)} items but {len(target)} losses; give one for each item of the query.")
+        self._history.append((raw, QuerySet(self.inputs(raw, self._scaler).z, target)))
+        self._n_fits += 1
+        purity = torch.cat([r[:, 0] for r, _ in self._history])
+        is_in = torch.cat([q.target > 0 for _, q in self._history])
+        self.learn(self._history, purity, is_in, self._key.child(self._n_fits).torch())
+
+    def _stacked(self, scores: Sequence[Tensor]) -> Tensor:
+        columns = [torch.as_tensor(score).double() for score in scores]
+        if len(columns) != self.n_scores or len({column.shape for column in columns}) != 1:
+            raise InputError(f"expected {self.n_scores} scores of equal length, purity first; got {len(columns)}.")
+        raw = torch.stack(columns, dim=1)
+        if not bool(raw.isfinite().all()):
+            row = int((~raw.isfinite()).any(dim=1).nonzero()[0])
+            raise InputError(f"row {row} holds a score that is not finite: {raw[row].tolist()}.")
+        return raw
+
+
+def settings_with(name: str, *, skyline: bool = True, **changes: object) -> Recipe:
+    """A recipe with some settings changed; None leaves a setting as it is."""
+    base = recipe(name)
+    form = base.form if skyline else replace(base.form, weights="free", straight=False, positive_biases=False)
+    given = {key: value for key, value in changes.items() if value is not None}
+    return replace(base, form=form, **given)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

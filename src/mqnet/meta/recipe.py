@@ -1,0 +1,86 @@
+"""Named forms of Meta-Query-Net: the default, the paper's, and what the released code does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from mqnet.errors import ConfigError, nearest_name
+from mqnet.meta.fit import FitOptions
+from mqnet.meta.skyline import FORMS, Form
+
+Transform = Literal["clip", "exp"]
+FirstRound = Literal["value", "product", "sum"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that makes one form of the method; docs/findings.md holds the figures behind the default.
+
+    `transform`: clipped z-scores, or their exp. `first_round`: how a query is ranked before any net is trained.
+    `value_input`: log(P(known) * I) as a further input, on which the net starts. `replay`: query sets learned from, the
+    newest ones; None for all. `sharpness` g: items are drawn without replacement with odds in proportion to exp(g u), u
+    the score on the scale of the log value; None ranks by the score. `cost_aware`: u less the log of the expected cost.
+    `query_scaled`: inputs for training are standardised over the query, and informativeness is raw.
+    """
+
+    purity: str
+    informativeness: str
+    form: Form
+    fit: FitOptions
+    purity_options: tuple[tuple[str, object], ...] = ()
+    transform: Transform = "clip"
+    first_round: FirstRound = "value"
+    value_input: bool = True
+    replay: int | None = None
+    sharpness: float | None = 2.0
+    cost_aware: bool = True
+    warm_start: bool = False
+    query_scaled: bool = False
+
+
+RECIPES: Mapping[str, Recipe] = {
+    "default": Recipe(purity="evidence", informativeness="margin", form=FORMS["default"], fit=FitOptions()),
+    # sigmoid output, ReLU weights, non-negative biases, exp inputs, usual start, printed loss, SGD, the sum first
+    "paper": Recipe(
+        purity="csi",
+        purity_options=(("reference", "ood"),),
+        informativeness="predicted_loss",
+        form=FORMS["paper"],
+        fit=FitOptions(
+            loss="printed", optimiser="sgd", n_epochs=100, lr=0.01, decay=0.1, weight_decay=5e-4, shrink=0.0, batch=64
+        ),
+        transform="exp",
+        first_round="sum",
+        value_input=False,
+        replay=1,
+        sharpness=None,
+        cost_aware=False,
+        warm_start=True,
+    ),
+    "reference": Recipe(
+        purity="csi",
+        purity_options=(("reference", "in"),),
+        informativeness="predicted_loss",
+        form=FORMS["reference"],
+        fit=FitOptions(
+            loss="hinge", margin=1.0, optimiser="sgd", n_epochs=100, lr=0.001, decay=1.0, shrink=0.0, batch=16,
+            order_ties=True,
+        ),
+        transform="exp",
+        first_round="sum",
+        value_input=False,
+        replay=1,
+        sharpness=None,
+        cost_aware=False,
+        query_scaled=True,
+    ),
+}  # fmt: skip
+
+
+def recipe(name: str) -> Recipe:
+    """The form of this name; an unknown one is an error that lists them."""
+    if name not in RECIPES:
+        raise ConfigError(f"no variant of mqnet is called '{name}'.{nearest_name(name, RECIPES)}")
+    return RECIPES[name]

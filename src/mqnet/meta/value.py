@@ -1,0 +1,60 @@
+"""What an item is expected to be worth, and what it is expected to cost."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+FLOOR = 1e-6
+"""The least informativeness, as a share of its range: its logarithm must exist for the pool's least item."""
+
+
+def log_value(log_odds: Tensor, informativeness: Tensor) -> Tensor:
+    """`log(P(known) * I)` [N] from log-odds of being known, and informativeness as its place in the pool's range.
+
+    Non-decreasing in both, so a monotone score of (P, I, value) is a monotone score of (P, I).
+    """
+    return logsigmoid(log_odds.double()) + log_informativeness(informativeness)
+
+
+def log_informativeness(informativeness: Tensor) -> Tensor:
+    """`log((I - min) / (max - min))` [N], floored at one millionth; zeros for a constant score."""
+    exact = informativeness.double()
+    if len(exact) == 0:
+        return exact
+    low, high = exact.min(), exact.max()
+    return ((exact - low) / (high - low)).clamp_min(FLOOR).log() if high > low else torch.zeros_like(exact)
+
+
+def onto_scale(scores: Tensor, scale: Tensor) -> Tensor:
+    """The order of `scores` [N] with the values of `scale` [N]: the largest score takes the largest value, and so on.
+
+    A ranking net is known up to a monotone map only; this is the map onto a scale on which differences mean something.
+    """
+    out = torch.empty_like(scale)
+    out[torch.sort(scores, stable=True).indices] = torch.sort(scale).values
+    return out
+
+
+def log_cost(probability: Tensor, cost_ratio: float) -> Tensor:
+    """`log(P + c (1 - P))` [N]: the logarithm of the expected cost in units of c_IN, with c = c_OOD / c_IN."""
+    return (probability + cost_ratio * (1.0 - probability)).log()
+
+
+def calibrate(log_odds: Tensor, is_known: Tensor) -> tuple[float, float]:
+    """Slope and offset (a, b) of `P(known) = sigmoid(a s + b)`, fitted to answered items that the score had not seen.
+
+    Platt's logistic fit by Newton's method with a ridge of one item towards (1, 0): few answers leave the score as it
+    is. The slope is kept positive: calibration never turns the order around.
+    """
+    s, y = log_odds.double(), is_known.double()
+    design = torch.stack([s, torch.ones_like(s)], dim=1)
+    prior = torch.tensor([1.0, 0.0], dtype=torch.float64)
+    weights = prior.clone()
+    for _ in range(25):
+        p = torch.sigmoid(design @ weights)
+        gradient = design.T @ (p - y) + (weights - prior)
+        hessian = (design.T * (p * (1 - p))) @ design + torch.eye(2, dtype=torch.float64)
+        weights = weights - torch.linalg.solve(hessian, gradient).clamp(-2.0, 2.0)
+    return max(float(weights[0]), 1e-3), float(weights[1])

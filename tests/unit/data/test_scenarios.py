@@ -1,0 +1,168 @@
+"""Scenarios: what is in the pool, how much of it is junk, and what nobody can tell from outside."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mqnet.data.digits import digits
+from mqnet.data.labelled import Dataset, Labelled
+from mqnet.data.pools import ArrayPool
+from mqnet.data.scenarios import composition, cross, split
+from mqnet.errors import ConfigError
+
+N_CLASSES, PER_CLASS = 5, 40
+
+
+def _data(*, junk: int = 0, marks: bool = True) -> Dataset:
+    """Every vector says which item it is: (class, number within the class); test items count from 1000, junk is -1."""
+
+    def part(first: int) -> Labelled:
+        labels = np.tile(np.arange(N_CLASSES), PER_CLASS)
+        vectors = np.stack([labels, first + np.arange(len(labels)) // N_CLASSES], axis=1).astype(np.float32)
+        return Labelled(ArrayPool(vectors), labels)
+
+    outside = np.stack([np.full(junk, -1), np.arange(junk)], axis=1).astype(np.float32) if junk else None
+    classes = tuple("abcde")
+    return Dataset(part(0), part(1000), classes, ArrayPool(outside) if outside is not None else None)
+
+
+def _rows(pool: ArrayPool) -> np.ndarray:
+    return pool.load(pool.ids).numpy()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.25, 0.4, 0.5])
+def test_all_known_items_and_junk_to_the_nearest_item(share: float) -> None:
+    found = split(_data(), seed=3, ood_share=share, known_classes=2)
+    classes, n_known = [("abcde").index(name) for name in found.classes], 2 * PER_CLASS
+    original = _rows(found.pool)[:, 0].astype(int)
+    expected = [classes.index(c) if c in classes else -1 for c in original]
+    assert found.labels.tolist() == expected
+    assert [int((found.labels == i).sum()) for i in range(2)] == [PER_CLASS, PER_CLASS]
+    n_junk = int((found.labels < 0).sum())
+    assert abs(n_junk - share * (n_known + n_junk)) <= 0.5
+    assert len({tuple(row) for row in _rows(found.pool).tolist()}) == len(found.labels)
+
+
+def test_test_items_are_of_the_known_classes_and_never_in_the_pool() -> None:
+    found = split(_data(), seed=1, ood_share=0.4, known_class_share=0.6)
+    assert len(found.classes) == 3
+    tested = _rows(found.test.pool)
+    assert {("abcde")[int(c)] for c in tested[:, 0]} == set(found.classes)
+    assert [found.classes[label] for label in found.test.labels] == [("abcde")[int(c)] for c in tested[:, 0]]
+    assert len(tested) == 3 * PER_CLASS
+    assert tested[:, 1].min() >= 1000 > _rows(found.pool)[:, 1].max()
+
+
+def test_digits_keep_their_test_items_apart() -> None:
+    data = digits()
+    assert (len(data.train.labels), len(data.test.labels)) == (1258, 539)
+    pools = [{row.tobytes() for row in _rows(part.pool)} for part in (data.train, data.test)]
+    assert not pools[0] & pools[1]
+    assert set(data.train.labels) == set(data.test.labels) == set(range(10))
+    assert digits().fingerprint() == data.fingerprint()
+
+
+def test_a_pool_of_given_size_has_the_same_share() -> None:
+    found = split(_data(), seed=0, ood_share=0.3, known_classes=3, pool_size=50)
+    assert (len(found.labels), int((found.labels < 0).sum())) == (50, 15)
+    capped = split(_data(), seed=0, ood_share=0.3, known_classes=3, pool_size=10_000)
+    whole = split(_data(), seed=0, ood_share=0.3, known_classes=3)
+    assert capped.pool.fingerprint() == whole.pool.fingerprint()
+
+
+def test_a_seed_gives_the_same_scenario_again_and_another_one_another() -> None:
+    same = [split(_data(), seed=7, ood_share=0.4, known_classes=2) for _ in range(2)]
+    assert same[0].classes == same[1].classes
+    assert same[0].pool.fingerprint() == same[1].pool.fingerprint()
+    drawn = {split(_data(), seed=seed, ood_share=0.4, known_classes=2).classes for seed in range(40)}
+    assert len(drawn) == 10  # all pairs of five classes come up
+
+
+def test_shares_differ_in_their_junk_alone() -> None:
+    few, many = (split(_data(), seed=2, ood_share=share, known_classes=2) for share in (0.1, 0.4))
+    assert few.classes == many.classes
+    known = [
+        {tuple(row) for row, label in zip(_rows(s.pool).tolist(), s.labels, strict=True) if label >= 0}
+        for s in (few, many)
+    ]
+    assert known[0] == known[1]
+
+
+def test_junk_comes_from_all_other_classes() -> None:
+    found = split(_data(), seed=0, ood_share=0.5, known_classes=2)
+    junk = _rows(found.pool)[found.labels < 0, 0]
+    assert len(set(junk.tolist())) == 3
+
+
+@given(
+    n_known=st.integers(1, 500), n_junk=st.integers(0, 500), share=st.floats(0, 0.95),
+    size=st.one_of(st.none(), st.integers(1, 1200)),
+)  # fmt: skip
+def test_composition_uses_what_there_is_and_its_advice_works(
+    n_known: int, n_junk: int, share: float, size: int | None
+) -> None:
+    try:
+        n_in, n_out = composition(n_known, n_junk, share, size)
+    except ConfigError as error:
+        advice = int(str(error).split("at most ")[1].rstrip(".")) if "at most" in str(error) else 0
+        if advice:
+            assert sum(composition(n_known, n_junk, share, advice)) == advice
+        return
+    assert 0 <= n_in <= n_known
+    assert 0 <= n_out <= n_junk
+    assert abs(n_out - share * (n_in + n_out)) <= 0.5 + 1e-9
+    if size is None:
+        assert n_in == n_known
+    else:
+        assert n_in == n_known or n_in + n_out == size
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ood_share": 0.8, "known_classes": 4}, "takes 640 junk items, but the data has 40"),
+        ({"ood_share": 0.1, "known_classes": 5}, "but the data has 0"),
+        ({"ood_share": 1.0, "known_classes": 2}, "must be at least 0 and below 1"),
+        ({"ood_share": 0.2, "known_classes": 6}, "known_classes = 6 asks for 6 known classes of the data set's 5"),
+        ({"ood_share": 0.2, "known_class_share": 0.05}, "known_class_share = 0.05 asks for 0"),
+        ({"ood_share": 0.2}, "either known_classes or known_class_share"),
+        ({"ood_share": 0.2, "known_classes": 2, "known_class_share": 0.4}, "either known_classes or known_class_share"),
+        ({"ood_share": 0.2, "known_classes": 2, "pool_size": 0}, "a pool has at least one item"),
+    ],
+)
+def test_what_the_data_cannot_provide_is_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        split(_data(), seed=0, **options)
+
+
+def test_all_classes_may_be_known_without_junk() -> None:
+    found = split(_data(), seed=0, ood_share=0.0, known_classes=5)
+    assert found.classes == tuple("abcde")
+    assert len(found.labels) == N_CLASSES * PER_CLASS
+
+
+def test_cross_knows_all_classes_and_takes_junk_from_elsewhere() -> None:
+    found = cross(_data(junk=100), seed=0, ood_share=0.25, pool_size=80)
+    assert found.classes == tuple("abcde")
+    assert (len(found.labels), int((found.labels < 0).sum())) == (80, 20)
+    assert found.labels.tolist() == _rows(found.pool)[:, 0].astype(int).tolist()
+    assert len(found.test.labels) == N_CLASSES * PER_CLASS
+    assert cross(_data(junk=100), seed=0, ood_share=0.0).labels.min() == 0
+    with pytest.raises(ConfigError, match="needs `ood`"):
+        cross(_data(), seed=0, ood_share=0.25)
+
+
+def test_ids_of_a_cross_pool_tell_nothing() -> None:
+    found = cross(_data(junk=200), seed=5, ood_share=0.5)
+    assert list(found.pool.ids) == [f"{i:03d}" for i in range(400)]
+    place = np.flatnonzero(found.labels < 0)
+    # the mean place of 200 junk items among 400 is 199.5, give or take 4 standard errors of 5.8
+    assert abs(place.mean() - 199.5) < 4 * 5.8
+
+
+def test_the_junk_belongs_to_the_fingerprint() -> None:
+    prints = {_data(junk=junk).fingerprint() for junk in (0, 50, 51)}
+    assert len(prints) == 3
