@@ -14,7 +14,7 @@ from looking import everything_of
 from mqnet.registry import STRATEGY
 from processes import PLUGIN, Running, write_grid
 
-N_KILLS = 12  # at a step towards the disk, and as many by the clock
+N_KILLS_AT_STEPS, N_KILLS_BY_CLOCK = 14, 8
 GRACE = 400  # attempts after which a run that never ends is a failure
 
 
@@ -39,20 +39,20 @@ def _ends_like_the_undisturbed(folder: Path, out: str) -> None:
 
 
 def _begun(mqnet, folder: Path, out: str, jobs: int) -> Running:
-    """A run that has begun one more campaign than was there: a fixed delay would fit one machine only."""
-    campaigns, began = f"{out}/cells/*/campaign.db", time.perf_counter()
-    n_before = len(list(folder.glob(campaigns)))
-    running = mqnet.start(*_run(out, jobs), cwd=folder)
-    while len(list(folder.glob(campaigns))) <= n_before:
-        assert time.perf_counter() - began < 120
+    """A run that has begun a campaign: a fixed delay would fit one machine only."""
+    running, began = mqnet.start(*_run(out, jobs), cwd=folder), time.perf_counter()
+    while not list(folder.glob(f"{out}/cells/*/campaign.db")):
         time.sleep(0.02)
+        if time.perf_counter() - began > 120:
+            running.kill()
+            pytest.fail(f"no campaign has begun: {running.wait()}")
     return running
 
 
 def test_killed_at_any_step_towards_the_disk(mqnet, undisturbed) -> None:
     folder, n_steps, _ = undisturbed
     chance, n_kills, n_runs = random.Random(1), 0, 0
-    while n_kills < N_KILLS:
+    while n_kills < N_KILLS_AT_STEPS:
         n_runs += 1
         for _ in range(GRACE):
             at = chance.randint(1, max(2, n_steps // 6))
@@ -67,11 +67,11 @@ def test_killed_at_any_step_towards_the_disk(mqnet, undisturbed) -> None:
 def test_killed_by_the_clock(mqnet, undisturbed) -> None:
     folder, _, seconds = undisturbed
     chance, n_kills, n_runs = random.Random(2), 0, 0
-    while n_kills < N_KILLS:
+    while n_kills < N_KILLS_BY_CLOCK:
         n_runs += 1
         for _ in range(GRACE):
             running = mqnet.start(*_run(f"clock{n_runs}"), cwd=folder)
-            time.sleep(chance.uniform(0.0, seconds / 4))
+            time.sleep(chance.uniform(0.0, seconds / 5))
             running.kill()  # one that has ended already is a zombie until waited for: the kill does nothing
             ended = running.wait()
             if ended.code == 0:
@@ -81,18 +81,17 @@ def test_killed_by_the_clock(mqnet, undisturbed) -> None:
         _ends_like_the_undisturbed(folder, f"clock{n_runs}")
 
 
-def test_killed_with_and_without_its_workers(mqnet, undisturbed) -> None:
+@pytest.mark.parametrize("group", [True, False], ids=["with", "without"])
+def test_killed_with_and_without_its_workers(mqnet, undisturbed, group: bool) -> None:
     folder, *_ = undisturbed
-    n_kills = 0
-    for group in (True, False):
-        running = _begun(mqnet, folder, "workers", jobs=2)
-        running.kill(group=group)
-        n_kills += running.wait().code == -9
-    assert n_kills == 2
-    # the orphans of the second kill may still hold their campaigns: the next run waits for them to notice
-    ended = mqnet(*_run("workers"), cwd=folder)
+    out = f"workers-{group}"
+    running = _begun(mqnet, folder, out, jobs=2)
+    running.kill(group=group)
+    assert running.wait().code == -9
+    # orphans may still hold their campaigns: the next run waits for them to notice that their parent is gone
+    ended = mqnet(*_run(out), cwd=folder)
     assert (ended.code, ended.err) == (0, "")
-    _ends_like_the_undisturbed(folder, "workers")
+    _ends_like_the_undisturbed(folder, out)
 
 
 def test_stopped_with_control_c(mqnet, undisturbed) -> None:

@@ -57,7 +57,6 @@ class Ticks:
 
 
 def become(request: dict) -> int:
-    os.setsid()
     os.chdir(request["cwd"])
     for stream, path in ((0, "/dev/null"), (1, request["out"]), (2, request["err"])):
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
@@ -105,6 +104,8 @@ def serve() -> None:
             reply = {"code": os.waitstatus_to_exitcode(status)}
         else:
             pid = os.fork()
+            # a group of its own, there before anyone can signal it: parent and child both see to it, one comes first
+            os.setpgid(pid, pid)
             if pid == 0:
                 end(request["start"])
             reply = {"pid": pid}

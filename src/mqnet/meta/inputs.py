@@ -48,8 +48,14 @@ def meta_input(
     value = log_value(raw[:, 0], raw[:, informativeness])
     both = torch.cat([raw, value[:, None]], dim=1) if value_input else raw
     scaler = scaler or Scaler.fit(both)
-    z = scaler.z(both)
+    z = normal_ranks(both).float() if transform == "rank" else scaler.z(both)
     return MetaInput(raw, value, scaler, z.exp() if transform == "exp" else z, informativeness)
+
+
+def normal_ranks(columns: Tensor) -> Tensor:
+    """Each column's ranks as quantiles of a normal distribution [N, d]: no outlier reaches farther than its rank."""
+    ranks = columns.sort(dim=0, stable=True).indices.sort(dim=0, stable=True).indices.double()
+    return torch.special.ndtri((ranks + 0.5) / max(len(columns), 1))
 
 
 def fixed_rule(rule_z: Tensor, name: str) -> Tensor:

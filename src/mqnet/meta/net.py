@@ -9,15 +9,15 @@ while budget:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from mqnet.errors import ConfigError, InputError
-from mqnet.meta.fit import QuerySet, fit
+from mqnet.errors import ConfigError, InputError, nearest_name
+from mqnet.meta.fit import FitOptions, QuerySet, fit
 from mqnet.meta.inputs import MetaInput, drawn, fixed_rule, meta_input
 from mqnet.meta.recipe import Recipe, recipe
 from mqnet.meta.skyline import SkylineNet, start_net
@@ -79,7 +79,16 @@ class MetaNet:
             return self.net.score(inputs.z)
         return inputs.value if rule == "value" else fixed_rule(inputs.rule_z, rule).double()
 
-    def rank(self, raw: Tensor, n: int, *, any_ood: bool, cost_ratio: float, uniform: Tensor) -> Ranking:
+    def rank(
+        self,
+        raw: Tensor,
+        n: int,
+        *,
+        any_ood: bool,
+        uniform: Tensor,
+        cost_ratio: float = 1.0,
+        known_per_class: float = 8.0,
+    ) -> Ranking:
         """The n best rows of scores [N, d]. `uniform` [N] are the items' keyed random numbers.
 
         Until an answer says OOD, purity cannot hurt: informativeness alone ranks. With a `sharpness`, what is ranked is
@@ -94,7 +103,8 @@ class MetaNet:
         if s.cost_aware and cost_ratio != 1.0:
             a, b = self.calibration
             u = u - log_cost(torch.sigmoid(a * raw[:, 0] + b), cost_ratio)
-        final = drawn(s.sharpness * u, uniform) if s.sharpness else u
+        trust = min(1.0, max(0.25, known_per_class / s.sure_after))
+        final = drawn(s.sharpness * trust * u, uniform) if s.sharpness else u
         rows = top_n(final, n)
         return Ranking(rows, final[rows], inputs)
 
@@ -186,9 +196,18 @@ class MetaNet:
         return raw
 
 
-def settings_with(name: str, *, skyline: bool = True, **changes: object) -> Recipe:
-    """A recipe with some settings changed; None leaves a setting as it is."""
+def settings_with(
+    name: str, *, skyline: bool = True, more: Mapping[str, object] | None = None, **changes: object
+) -> Recipe:
+    """A recipe with some settings changed; None leaves one as it is, `more` names fields of the recipe or its fit."""
     base = recipe(name)
     form = base.form if skyline else replace(base.form, weights="free", straight=False, positive_biases=False)
-    given = {key: value for key, value in changes.items() if value is not None}
-    return replace(base, form=form, **given)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    given = {key: value for key, value in changes.items() if value is not None} | dict(more or {})
+    of_fit = {field.name for field in fields(FitOptions)}
+    known = of_fit | {field.name for field in fields(Recipe)}
+    for key in given:
+        if key not in known:
+            raise ConfigError(f"mqnet has no setting '{key}'.{nearest_name(key, known)}")
+    fit_options: Any = {key: value for key, value in given.items() if key in of_fit}
+    others: Any = {key: value for key, value in given.items() if key not in of_fit}
+    return replace(base, **{"form": form, "fit": replace(base.fit, **fit_options), **others})

@@ -10,7 +10,7 @@ from mqnet.errors import ConfigError, nearest_name
 from mqnet.meta.fit import FitOptions
 from mqnet.meta.skyline import FORMS, Form
 
-Transform = Literal["clip", "exp"]
+Transform = Literal["clip", "exp", "rank"]
 FirstRound = Literal["value", "product", "sum"]
 
 
@@ -18,11 +18,12 @@ FirstRound = Literal["value", "product", "sum"]
 class Recipe:
     """Everything that makes one form of the method; docs/findings.md holds the figures behind the default.
 
-    `transform`: clipped z-scores, or their exp. `first_round`: how a query is ranked before any net is trained.
-    `value_input`: log(P(known) * I) as a further input, on which the net starts. `replay`: query sets learned from, the
-    newest ones; None for all. `sharpness` g: items are drawn without replacement with odds in proportion to exp(g u), u
-    the score on the scale of the log value; None ranks by the score. `cost_aware`: u less the log of the expected cost.
-    `query_scaled`: inputs for training are standardised over the query, and informativeness is raw.
+    `transform`: clipped z-scores, their exp, or normal ranks. `first_round`: how a query is ranked before any net is
+    trained. `value_input`: log(P(known) * I) as a further input, on which the net starts. `replay`: query sets learned
+    from, the newest ones; None for all. `sharpness` g: items are drawn without replacement with odds in proportion to
+    exp(g u), u the score on the scale of the log value; None or 0 ranks by the score. With fewer than `sure_after`
+    known answers a class g is smaller, down to a quarter: early scores deserve less trust. `cost_aware`: u less the log
+    of the expected cost. `query_scaled`: training inputs are standardised over the query, and informativeness is raw.
     """
 
     purity: str
@@ -35,6 +36,7 @@ class Recipe:
     value_input: bool = True
     replay: int | None = None
     sharpness: float | None = 2.0
+    sure_after: float = 8.0
     cost_aware: bool = True
     warm_start: bool = False
     query_scaled: bool = False

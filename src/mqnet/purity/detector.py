@@ -14,7 +14,7 @@ from mqnet.purity.knn import knn
 from mqnet.registry import purity
 from mqnet.view import RoundView
 
-RECIPE = HeadConfig(loss_prediction="off")
+RECIPE = HeadConfig(n_steps=100, loss_prediction="off")  # half the target model's steps: it tells junk apart as well
 
 
 @purity("detector", needs={"embedding"})

@@ -39,11 +39,12 @@ class MqNet:
     first_round: FirstRound | None = None
     value_input: bool | None = None
     cost_aware: bool | None = None
+    settings: dict[str, object] = field(default_factory=dict[str, object])
 
     def __post_init__(self) -> None:
         settings = settings_with(
             self.variant, skyline=self.skyline, replay=self.replay, sharpness=self.sharpness,
-            first_round=self.first_round, value_input=self.value_input, cost_aware=self.cost_aware,
+            first_round=self.first_round, value_input=self.value_input, cost_aware=self.cost_aware, more=self.settings,
         )  # fmt: skip
         if self.validation not in ("query", "random") or self.combine not in ("net", "sum", "product", "value"):
             raise ConfigError("mqnet: validation is query or random; combine is net, sum, product or value.")
@@ -67,8 +68,14 @@ class MqNet:
     def select(self, view: RoundView, n: int, key: Key) -> Selection:
         """The n best rows by the learned score; by informativeness alone while no answer so far is OOD."""
         raw, uniform = self.raw(view), torch.from_numpy(key.uniform(view.ids.hashes()))
-        cost_ratio = view.costs.ood / view.costs.known
-        ranked = self.meta.rank(raw, n, any_ood=view.n_ood > 0, cost_ratio=cost_ratio, uniform=uniform)
+        ranked = self.meta.rank(
+            raw,
+            n,
+            any_ood=view.n_ood > 0,
+            uniform=uniform,
+            cost_ratio=view.costs.ood / view.costs.known,
+            known_per_class=int(view.labelled.known.sum()) / view.n_classes,
+        )
         rows, scaler = ranked.rows, ranked.inputs.scaler
         snapshot = {"raw": raw[rows], "z": ranked.inputs.z[rows], "logits": view.column("logits")[rows]}
         constants = {"mean": scaler.mean, "std": scaler.std}
