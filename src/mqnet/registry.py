@@ -18,8 +18,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, get_type_hints
 
+from pydantic import TypeAdapter, ValidationError
+from pydantic.errors import PydanticSchemaGenerationError
 from torch import Tensor
 
 from mqnet.errors import PluginError, nearest_name
@@ -38,6 +40,8 @@ class Entry:
     target: Callable[..., Any]
     needs: Needs = frozenset()
     reference: bool = False
+    log_odds: bool = False
+    """Of a purity score: it is the log-odds of being known, not just an order."""
 
     @property
     def summary(self) -> str:
@@ -52,13 +56,23 @@ class Entry:
         parameters = inspect.signature(self.target).parameters
         return {name: p.default for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY}
 
-    def check_options(self, options: Mapping[str, object]) -> None:
-        """Refuse an option the plug-in does not have, naming the nearest one."""
-        for name in options:
+    def check_options(self, options: Mapping[str, object]) -> dict[str, object]:
+        """The options as the plug-in's annotations want them; an unknown one or a wrong type is refused by name."""
+        hints = get_type_hints(self.target)
+        out: dict[str, object] = {}
+        for name, value in options.items():
             if name not in self.options:
                 raise PluginError(
                     f"{self.kind} '{self.name}' has no option '{name}'.{nearest_name(name, self.options)}"
                 )
+            try:
+                out[name] = TypeAdapter(hints[name]).validate_python(value) if name in hints else value
+            except ValidationError as error:
+                problem = error.errors()[0]["msg"].lower()
+                raise PluginError(f"{self.kind} '{self.name}': {name} is {value!r}: {problem}.") from error
+            except PydanticSchemaGenerationError:  # an annotation only the plug-in itself understands
+                out[name] = value
+        return out
 
 
 def _default(option: dataclasses.Field[Any]) -> object:
@@ -125,11 +139,13 @@ class Registry:
         self._entries: dict[str, Entry] = {}
         self._walked = False
 
-    def register(self, name: str, *, needs: Iterable[str] = (), reference: bool = False) -> Callable[[F], F]:
+    def register(
+        self, name: str, *, needs: Iterable[str] = (), reference: bool = False, log_odds: bool = False
+    ) -> Callable[[F], F]:
         """A decorator that files a plug-in under `name`; the same name twice is an error that names both places."""
 
         def file(target: F) -> F:
-            entry = Entry(self.kind, name, target, frozenset(needs), reference)
+            entry = Entry(self.kind, name, target, frozenset(needs), reference, log_odds)
             old = self._entries.get(name)
             if old is not None and _place(old.target) != _place(target):
                 raise PluginError(
@@ -155,14 +171,12 @@ class Registry:
     def make(self, name: str, options: Mapping[str, object] | None = None) -> Any:
         """The plug-in built with these options."""
         entry = self.get(name)
-        entry.check_options(options or {})
-        return entry.target(**(options or {}))
+        return entry.target(**entry.check_options(options or {}))
 
     def score(self, name: str, options: Mapping[str, object] | None = None) -> BoundScore:
         """The score of this name with its options bound."""
         entry = self.get(name)
-        entry.check_options(options or {})
-        return BoundScore(entry, dict(options or {}))
+        return BoundScore(entry, entry.check_options(options or {}))
 
     def _walk(self) -> None:
         if self._walked:

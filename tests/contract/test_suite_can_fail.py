@@ -281,7 +281,7 @@ def test_the_sound_strategies_pass(make) -> None:
         (RepeatsRows, "twice"),
         (TooFew, "expected"),
         (NanScores, "not a number"),
-        (DrawsGlobally, "prefix|global stream"),
+        (DrawsGlobally, "prefix|global stream|how many were asked"),
         (ReadsPoolRows, "order of the pool"),
         (ChangesLogits, "changed column 'logits'|prefix"),
         (SnapshotOfAllRows, "snapshot 'logits' has"),

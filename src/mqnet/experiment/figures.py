@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from mqnet.experiment.results import Curves, Results
 from mqnet.experiment.summary import wasted
+from mqnet.loop.explain import Explanation
 
 # Okabe and Ito's palette; the strategies people compare most get the colours that differ most
 COLOURS = {
@@ -78,6 +79,39 @@ def query_composition(results: Results, scenario: str, ood_share: float) -> str:
     for axes in grid[:: _n_columns(len(found))]:
         axes.set_ylabel("items in the query")
     return _svg(figure, grid[0].get_legend_handles_labels())
+
+
+def score_landscape(found: Explanation) -> str:
+    """A round's pool in the plane of informativeness and purity, contours of the score, the query, and the tangent."""
+    figure = Figure(figsize=(5.2, 4.4), layout="constrained")
+    axes = figure.subplots()
+    grid = found.landscape
+    filled = axes.contourf(grid.axis, grid.axis, grid.phi, levels=14, cmap="cividis", alpha=0.85)
+    figure.colorbar(filled, ax=axes, label="meta-score", shrink=0.85)
+    shown = found.pool[:: max(1, len(found.pool) // 3000)]
+    axes.scatter(shown[:, 1], shown[:, 0], s=3, color="#d0d0d0", alpha=0.5, lw=0, label="unlabelled")
+    for known, mark, fill, label in ((True, "o", "#56B4E9", "asked: known"), (False, "X", "#D55E00", "asked: OOD")):
+        rows = found.query[[answer is known for answer in found.answers]]
+        axes.scatter(
+            found.pool[rows, 1], found.pool[rows, 0], s=26, marker=mark, color=fill, ec="black", lw=0.5, label=label
+        )
+    if len(found.query) and np.isfinite(found.slope):
+        lowest = found.query[found.phi[found.query].argmin()]
+        purity, informativeness = found.pool[lowest].tolist()
+        axes.axline(
+            (informativeness, purity),
+            slope=found.slope,
+            color="white",
+            lw=1.6,
+            ls="--",
+            label=f"slope {found.slope:.2f}",
+        )
+    clip = float(grid.axis[-1])
+    axes.set(xlim=(-clip, clip), ylim=(-clip, clip))
+    axes.set_xlabel(f"informativeness: {found.informativeness} (deviations)", fontsize=9)
+    axes.set_ylabel(f"purity: {found.purity} (deviations)", fontsize=9)
+    axes.set_title(f"round {found.round}", fontsize=9)
+    return _svg(figure, axes.get_legend_handles_labels())
 
 
 def _line(axes: Axes, curves: Curves, x: np.ndarray, values: np.ndarray) -> None:

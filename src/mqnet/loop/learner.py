@@ -25,6 +25,7 @@ from mqnet.models.encode import Watcher
 from mqnet.oracles.simulated import Truth
 from mqnet.registry import MODEL, STRATEGY
 from mqnet.rng import Key
+from mqnet.store.blobs import make_folder
 from mqnet.store.campaign import CampaignStore, RoundRecord
 from mqnet.store.codec import from_json, to_json
 from mqnet.store.ledger import affords_another, spent
@@ -131,7 +132,7 @@ class ActiveLearner:
         description = {"fingerprint": pool.fingerprint(), "n_items": len(pool.ids), **_place(pool)}
         self._lock: LoopLock | None = None
         if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             self._lock = LoopLock(folder)
         try:
             self.store = _open_store(folder, config, description)

@@ -16,11 +16,13 @@ from mqnet.numerics.scaling import Scaler
 class MetaInput:
     """A round's scores as the net sees them.
 
-    `raw` [N, d] are the scores (the first is purity, `informativeness` the column of the other), `value` [N] the log
-    expected value, `scaler` what standardised them, `z` [N, d or d + 1] the net's inputs.
+    `raw` [N, d]: the scores, the first being purity, number `informativeness` the other; `log_odds` [N]: of being
+    known, as far as purity tells; `value` [N]: log expected value; `scaler`: what standardised them; `z` [N, d or
+    d + 1]: the net's inputs.
     """
 
     raw: Tensor
+    log_odds: Tensor
     value: Tensor
     scaler: Scaler
     z: Tensor
@@ -42,14 +44,24 @@ class MetaInput:
 
 
 def meta_input(
-    raw: Tensor, informativeness: int, *, value_input: bool, transform: Transform, scaler: Scaler | None = None
+    raw: Tensor,
+    informativeness: int,
+    *,
+    log_odds: bool,
+    value_input: bool,
+    transform: Transform,
+    scaler: Scaler | None = None,
 ) -> MetaInput:
-    """Standardise scores [N, d], with the scaler of their round if it is given, else one fitted to them."""
-    value = log_value(raw[:, 0], raw[:, informativeness])
+    """Standardise scores [N, d], with the scaler of their round if it is given, else one fitted to them.
+
+    A purity score that is no log-odds (`log_odds` false) stands for them by its z-score.
+    """
+    odds = raw[:, 0] if log_odds else Scaler.fit(raw[:, :1]).z(raw[:, :1])[:, 0].double()
+    value = log_value(odds, raw[:, informativeness])
     both = torch.cat([raw, value[:, None]], dim=1) if value_input else raw
     scaler = scaler or Scaler.fit(both)
     z = normal_ranks(both).float() if transform == "rank" else scaler.z(both)
-    return MetaInput(raw, value, scaler, z.exp() if transform == "exp" else z, informativeness)
+    return MetaInput(raw, odds, value, scaler, z.exp() if transform == "exp" else z, informativeness)
 
 
 def normal_ranks(columns: Tensor) -> Tensor:

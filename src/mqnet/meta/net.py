@@ -52,17 +52,20 @@ class MetaNet:
         *,
         n_scores: int = 2,
         informativeness: int = 1,
+        log_odds: bool = False,
         combine: Combine = "net",
         seed: int = 0,
     ) -> None:
         self.settings = recipe(settings) if isinstance(settings, str) else settings
         if not 0 < informativeness < n_scores:
             raise ConfigError("the first score is purity; one of the others must be informativeness.")
-        self.n_scores, self.informativeness, self.combine = n_scores, informativeness, combine
+        self.n_scores, self.informativeness = n_scores, informativeness
+        self.log_odds, self.combine = log_odds, combine
         self.net: SkylineNet | None = None
         self.calibration = (1.0, 0.0)
         self._key, self._n_fits = Key(seed).child("meta"), 0
         self._history: list[tuple[Tensor, QuerySet]] = []
+        self._odds: list[Tensor] = []
         self._scaler: Scaler | None = None
 
     # -- the score -----------------------------------------------------------------------------------------------------
@@ -70,7 +73,14 @@ class MetaNet:
     def inputs(self, raw: Tensor, scaler: Scaler | None = None) -> MetaInput:
         """Scores [n, d] as the net sees them."""
         s = self.settings
-        return meta_input(raw, self.informativeness, value_input=s.value_input, transform=s.transform, scaler=scaler)
+        return meta_input(
+            raw,
+            self.informativeness,
+            log_odds=self.log_odds,
+            value_input=s.value_input,
+            transform=s.transform,
+            scaler=scaler,
+        )
 
     def phi(self, inputs: MetaInput) -> Tensor:
         """The meta-score [N], float64: the net's, or the first round's rule while there is none."""
@@ -102,7 +112,7 @@ class MetaNet:
         u = onto_scale(score, scale)
         if s.cost_aware and cost_ratio != 1.0:
             a, b = self.calibration
-            u = u - log_cost(torch.sigmoid(a * raw[:, 0] + b), cost_ratio)
+            u = u - log_cost(torch.sigmoid(a * inputs.log_odds + b), cost_ratio)
         trust = min(1.0, max(0.25, known_per_class / s.sure_after))
         final = drawn(s.sharpness * trust * u, uniform) if s.sharpness else u
         rows = top_n(final, n)
@@ -115,14 +125,15 @@ class MetaNet:
     # -- learning ------------------------------------------------------------------------------------------------------
 
     def learn(
-        self, sets: Sequence[tuple[Tensor, QuerySet]], purity: Tensor, is_known: Tensor, generator: torch.Generator
+        self, sets: Sequence[tuple[Tensor, QuerySet]], log_odds: Tensor, is_known: Tensor, generator: torch.Generator
     ) -> None:
-        """Fit the net to answered queries (raw scores and query set of each, oldest first), and the calibration.
+        """Fit the net to answered queries (raw scores and query set of each, oldest first), and the calibration of
+        P(known) to the log-odds [n] these items had and what they turned out to be [n].
 
         Nothing is learned while no answer is OOD: purity would have no say.
         """
         if bool((~is_known).any()):
-            self.calibration = calibrate(purity, is_known)
+            self.calibration = calibrate(log_odds, is_known)
         if self.combine != "net" or not any(bool((s.target == 0).any()) for _, s in sets):
             return
         s = self.settings
@@ -179,11 +190,12 @@ class MetaNet:
         target = torch.where(known, torch.as_tensor(loss).double().clamp_min(tiny), 0.0)
         if target.shape != (len(raw),):
             raise InputError(f"{len(raw)} items but {len(target)} losses; give one for each item of the query.")
-        self._history.append((raw, QuerySet(self.inputs(raw, self._scaler).z, target)))
+        inputs = self.inputs(raw, self._scaler)
+        self._history.append((raw, QuerySet(inputs.z, target)))
+        self._odds.append(inputs.log_odds)
         self._n_fits += 1
-        purity = torch.cat([r[:, 0] for r, _ in self._history])
         is_in = torch.cat([q.target > 0 for _, q in self._history])
-        self.learn(self._history, purity, is_in, self._key.child(self._n_fits).torch())
+        self.learn(self._history, torch.cat(self._odds), is_in, self._key.child(self._n_fits).torch())
 
     def _stacked(self, scores: Sequence[Tensor]) -> Tensor:
         columns = [torch.as_tensor(score).double() for score in scores]

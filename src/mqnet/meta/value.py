@@ -10,21 +10,23 @@ FLOOR = 1e-6
 """The least informativeness, as a share of its range: its logarithm must exist for the pool's least item."""
 
 
-def log_value(log_odds: Tensor, informativeness: Tensor) -> Tensor:
+def log_value(log_odds: Tensor, informativeness: Tensor, pool: Tensor | None = None) -> Tensor:
     """`log(P(known) * I)` [N] from log-odds of being known, and informativeness as its place in the pool's range.
 
     Non-decreasing in both, so a monotone score of (P, I, value) is a monotone score of (P, I).
     """
-    return logsigmoid(log_odds.double()) + log_informativeness(informativeness)
+    return logsigmoid(log_odds.double()) + log_informativeness(informativeness, pool)
 
 
-def log_informativeness(informativeness: Tensor) -> Tensor:
-    """`log((I - min) / (max - min))` [N], floored at one millionth; zeros for a constant score."""
-    exact = informativeness.double()
-    if len(exact) == 0:
-        return exact
-    low, high = exact.min(), exact.max()
-    return ((exact - low) / (high - low)).clamp_min(FLOOR).log() if high > low else torch.zeros_like(exact)
+def log_informativeness(informativeness: Tensor, pool: Tensor | None = None) -> Tensor:
+    """`log((I - min) / (max - min))` [N] over the range of `pool` (by default I itself), floored at one millionth.
+
+    Zeros where the range is empty.
+    """
+    exact, over = informativeness.double(), (informativeness if pool is None else pool).double()
+    if len(over) == 0 or not over.max() > over.min():
+        return torch.zeros_like(exact)
+    return ((exact - over.min()) / (over.max() - over.min())).clamp(FLOOR, 1.0).log()
 
 
 def onto_scale(scores: Tensor, scale: Tensor) -> Tensor:

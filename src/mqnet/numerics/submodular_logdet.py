@@ -32,6 +32,7 @@ _NO_GAIN = 1e-9
 _MOST_FEATURES = 4_096
 # Items taken again in float64 together, when any must be.
 _EXACT_BATCH = 64
+_SAFETY = 8.0
 
 
 def log_det_cmi(
@@ -88,8 +89,8 @@ def _best(chains: tuple[_Variances, _Variances], free: Tensor) -> tuple[int, flo
     lowest = (low1.log_() - high2.log_()).masked_fill_(~free, -torch.inf)
     highest = (high1.log_() - low2.log_()).masked_fill_(~free, -torch.inf)
     rows = (highest >= lowest.max() - 1e-6).nonzero().squeeze(1)
-    if bool((chains[0].n_exact[rows] < 0).any()) and len(rows) < _EXACT_BATCH <= len(highest):
-        batch = torch.topk(highest, _EXACT_BATCH).indices
+    if bool((chains[0].n_exact[rows] < 0).any()) and len(rows) < _EXACT_BATCH:
+        batch = torch.topk(highest, min(_EXACT_BATCH, len(highest))).indices
         rows = torch.cat([rows, batch[free[batch]]]).unique()
     private, both = (chain.exact(rows) for chain in chains)
     gains = (private.log() - both.log()).float()
@@ -122,26 +123,41 @@ class _Variances:
         self.values = self.start.clone()
         self.directions = torch.empty(n_picks, n_outputs, width, dtype=torch.float64)
         self.n_directions = 0
+        self.error_share = torch.inf
         self.kept = torch.zeros(n, dtype=torch.float64)
         self.n_exact = torch.full((n,), -1, dtype=torch.int32)  # picks that `kept` accounts for; -1: not even the start
 
     def interval(self) -> tuple[Tensor, Tensor]:
-        """Lower and upper ends of all variances, from the float32 passes, none below the ridge.
-
-        A pick's normalised direction has length at most 1, so a covariance errs by `g = _rounding(K d)` at most, a
-        variance after t picks by `2 g sqrt(t fall) + t g^2`, and a first value v by `2 e sqrt(v) + e^2`.
-        """
-        unit = _rounding(self.directions.shape[1] + self.directions.shape[2])
-        t = self.n_directions
-        fall = (self.start - self.values).clamp_min_(0.0)
-        error = fall.mul_(4.0 * unit * unit * t).sqrt_().add_(t * unit * unit + 1e-12)
-        if self.start_error:
-            error += (self.start.sqrt() * (2.0 * self.start_error)).add_(self.start_error**2)
+        """Lower and upper ends of all variances, from the float32 passes, none below the ridge."""
+        error = self._error(self.start, self.values).mul_(min(1.0, _SAFETY * self.error_share))
         low = (self.values - error).clamp_min_(self.ridge)
         return low, (self.values + error).clamp_min_(self.ridge)
 
+    def _error(self, start: Tensor, values: Tensor) -> Tensor:
+        """Bound of the error of variances that began at `start` and stand at `values`.
+
+        A pick's normalised direction has length at most 1, so a covariance errs by `g = _rounding(K + d)` at most, a
+        variance after t picks by `2 g sqrt(t fall) + t g^2`, and a first value v by `2 e sqrt(v) + e^2`. Rounding is far
+        more regular than that: `error_share`, the largest part of it seen among the items known exactly (64 and more),
+        times _SAFETY, takes its place once it is smaller.
+        """
+        unit = _rounding(self.directions.shape[1] + self.directions.shape[2])
+        t = self.n_directions
+        error = (start - values).clamp_min_(0.0).mul_(4.0 * unit * unit * t).sqrt_().add_(t * unit * unit + 1e-12)
+        if self.start_error:
+            error += (start.sqrt() * (2.0 * self.start_error)).add_(self.start_error**2)
+        return error
+
     def exact(self, rows: Tensor) -> Tensor:
         """Variances of some rows in float64, brought up to the last pick."""
+        for part in rows.split(512):
+            self._bring_up(part)
+        kept, values = self.kept[rows], self.values[rows]
+        share = float(((values - kept).abs() / self._error(self.start[rows], values)).max())
+        self.error_share = share if self.error_share == torch.inf else max(share, self.error_share)
+        return kept.clamp_min(self.ridge)
+
+    def _bring_up(self, rows: Tensor) -> None:
         new = rows[self.n_exact[rows] < 0]
         if len(new):
             self.kept[new] = self.given.quadratic(*self._unit(new)) + self.ridge
@@ -157,7 +173,6 @@ class _Variances:
             counted = torch.arange(first, self.n_directions) >= done[group, None]
             self.kept[rows[group]] -= (covariances.square_() * counted).sum(1)
         self.n_exact[rows] = self.n_directions
-        return self.kept[rows].clamp_min(self.ridge)
 
     def add_direction(self, row: int) -> Tensor:
         """Z of a pick, divided by the root of its variance, kept and returned [K, d]; the pick is exact already."""

@@ -16,7 +16,7 @@ from mqnet.registry import purity
 from mqnet.view import RoundView
 
 
-@purity("evidence", needs={"embedding"})
+@purity("evidence", needs={"embedding"}, log_odds=True)
 def evidence(view: RoundView, *, temperature: float = 0.1) -> Tensor:
     """The detector's log-odds, sharpened by a kernel contrast of labelled IN and OOD items [N], float64.
 

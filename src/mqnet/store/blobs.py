@@ -108,6 +108,14 @@ def disk_error(path: Path, error: OSError) -> StoreError:
     return StoreError(f"'{path}' could not be written: {error.strerror or error}.")
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder if it is not there; a refusal of the file system is an error that names it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise disk_error(folder, error) from error
+
+
 def sync_folder(folder: Path) -> None:
     """Make a rename in this folder durable."""
     handle = os.open(folder, os.O_RDONLY)

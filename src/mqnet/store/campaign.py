@@ -14,7 +14,7 @@ from sqlalchemy import exc
 
 from mqnet.errors import AnswerError, StoreError
 from mqnet.store import schema
-from mqnet.store.blobs import Blobs, FolderBlobs, MemoryBlobs, sync_folder
+from mqnet.store.blobs import Blobs, FolderBlobs, MemoryBlobs, make_folder, sync_folder
 from mqnet.store.codec import from_json, to_json
 from mqnet.store.ledger import answer_columns, answer_from, offered
 from mqnet.store.tables import answer_log, answers, campaign, candidates, rounds
@@ -56,7 +56,7 @@ class CampaignStore:
         if (folder / DATABASE).exists():
             raise StoreError(f"'{folder}' holds a campaign already. Open it, or choose another folder.")
         # built under another name and renamed: a crash in between leaves no half campaign behind
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         building = folder / f".{DATABASE}.new"
         for leftover in folder.glob(f".{DATABASE}.new*"):
             leftover.unlink()

@@ -54,16 +54,19 @@ class MqNet:
         if not pure or not others:
             raise ConfigError(f"mqnet: {', '.join(names)} need a purity and an informativeness score among them.")
         usual = dict(settings.purity_options) if pure[0] == settings.purity else {}
-        self._scores = [
+        self.scores = [
             *(PURITY.score(name, {**usual, **self.purity_options} if name == pure[0] else {}) for name in pure),
             *(INFORMATIVENESS.score(n, self.informativeness_options if n == others[0] else {}) for n in others),
         ]
-        self.needs = frozenset({"logits"}).union(*(score.needs for score in self._scores))
-        self.meta = MetaNet(settings, n_scores=len(names), informativeness=len(pure), combine=self.combine)
+        self.needs = frozenset({"logits"}).union(*(score.needs for score in self.scores))
+        log_odds = self.scores[0].entry.log_odds
+        self.meta = MetaNet(
+            settings, n_scores=len(names), informativeness=len(pure), log_odds=log_odds, combine=self.combine
+        )
 
     def raw(self, view: RoundView) -> Tensor:
         """The scores [N, d] of every row, purity first."""
-        return torch.stack([score(view).double() for score in self._scores], dim=1)
+        return torch.stack([score(view).double() for score in self.scores], dim=1)
 
     def select(self, view: RoundView, n: int, key: Key) -> Selection:
         """The n best rows by the learned score; by informativeness alone while no answer so far is OOD."""
@@ -76,19 +79,21 @@ class MqNet:
             cost_ratio=view.costs.ood / view.costs.known,
             known_per_class=int(view.labelled.known.sum()) / view.n_classes,
         )
-        rows, scaler = ranked.rows, ranked.inputs.scaler
-        snapshot = {"raw": raw[rows], "z": ranked.inputs.z[rows], "logits": view.column("logits")[rows]}
+        rows, inputs = ranked.rows, ranked.inputs
+        scaler = inputs.scaler
+        snapshot = {"raw": raw[rows], "z": inputs.z[rows], "odds": inputs.log_odds[rows]}
+        snapshot |= {"logits": view.column("logits")[rows]}
         constants = {"mean": scaler.mean, "std": scaler.std}
         if self.validation == "random":
-            constants |= self._independent(view, ranked.inputs.scaler)
+            constants |= self._independent(view, scaler)
         return Selection(rows, ranked.scores, snapshot, constants, raw[:, 0], raw[:, self.meta.informativeness])
 
     def learn(self, feedback: Sequence[Feedback], key: Key) -> None:
         """Fit the net to the answered queries, or to the independent items of the ablation."""
         sets = [self._query_set(f) for f in feedback]
-        purity = torch.cat([torch.empty(0, dtype=torch.float64), *(raw[:, 0] for raw, _ in sets)])
-        is_known = torch.cat([torch.empty(0, dtype=torch.bool), *(query.target > 0 for _, query in sets)])
-        self.meta.learn(sets, purity, is_known, key.torch())
+        odds = torch.cat([torch.empty(0, dtype=torch.float64), *(f.snapshot["odds"] for f in feedback)])
+        is_known = torch.cat([torch.empty(0, dtype=torch.bool), *(f.answers >= 0 for f in feedback)])
+        self.meta.learn(sets, odds, is_known, key.torch())
 
     def _query_set(self, f: Feedback) -> tuple[Tensor, QuerySet]:
         if self.validation == "random":

@@ -1,0 +1,146 @@
+"""Why a round asked what it asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from mqnet.errors import ConfigError, InputError
+from mqnet.loop.learner import ActiveLearner
+from mqnet.meta.inputs import MetaInput
+from mqnet.meta.landscape import Landscape, landscape, tangent_slope
+from mqnet.strategies.mqnet import MqNet
+from mqnet.types import Known, Outcome
+from mqnet.view import RoundView
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A round's pool in the plane of purity and informativeness (z-scores), and what its query held.
+
+    `pool` [N, 2] are clipped z-scores (purity, informativeness) of the unlabelled items; `query` their rows; `answers`
+    per query item True for known, False for OOD, None where skipped or open. `slope` is the tangent's at the query's
+    lowest-scored item.
+    """
+
+    round: int
+    purity: str
+    informativeness: str
+    pool: Tensor
+    phi: Tensor
+    query: Tensor
+    answers: tuple[bool | None, ...]
+    items: tuple[str, ...]
+    landscape: Landscape
+    slope: float
+    trained: bool
+    any_ood: bool
+
+    def sentence(self) -> str:
+        """What the picture says, in words."""
+        known, ood = (sum(a is kind for a in self.answers) for kind in (True, False))
+        if not self.any_ood:
+            how = f"No answer so far was OOD, so {self.informativeness} alone ranked"
+        elif not self.trained:
+            how = "No net was trained yet, so the first round's rule ranked"
+        else:
+            how = "The net learned from the answers so far ranked"
+        weight = "more" if self.slope < -1 else "less"
+        return (
+            f"Round {self.round}: {how} {len(self.pool)} items. The query held {known} known and {ood} OOD items. At "
+            f"its lowest-scored item the tangent's slope is {self.slope:.2f}: a deviation of informativeness is worth "
+            f"{weight} than one of purity."
+        )
+
+
+@dataclass(frozen=True)
+class Why:
+    """Why one item was or was not asked in a round."""
+
+    item: str
+    asked: bool
+    rank: int
+    n_items: int
+    purity_z: float
+    informativeness_z: float
+    phi: float
+    text: str
+
+
+def explain(learner: ActiveLearner, round_: int) -> Explanation:
+    """The explanation of a round of an MQ-Net campaign, computed again from what is stored with the round."""
+    strategy, inputs, view, _ = _scored(learner, round_)
+    query_items = _asked(learner, round_)
+    row_of = {item: row for row, item in enumerate(view.ids)}
+    rows = torch.tensor([row_of[item] for item in query_items], dtype=torch.long)
+    answers = {line.item: line.answer for line in learner.ledger}
+    phi = strategy.meta.phi(inputs)
+    lowest = int(rows[phi[rows].argmin()]) if len(rows) else int(phi.argmax())
+    first, *_ = names = [score.name for score in strategy.scores]
+    return Explanation(
+        round=round_,
+        purity=first,
+        informativeness=names[strategy.meta.informativeness],
+        pool=inputs.rule_z,
+        phi=phi,
+        query=rows,
+        answers=tuple(_is_known(answers.get(item)) for item in query_items),
+        items=query_items,
+        landscape=landscape(strategy.meta, inputs),
+        slope=tangent_slope(strategy.meta, inputs, lowest),
+        trained=strategy.meta.net is not None,
+        any_ood=view.n_ood > 0,
+    )
+
+
+def why(learner: ActiveLearner, round_: int, item: str) -> Why:
+    """Why this item was or was not asked in this round."""
+    strategy, inputs, view, phi = _scored(learner, round_)
+    rows = {name: row for row, name in enumerate(view.ids)}
+    if item not in rows:
+        learner.pool.ids.find([item])  # an id the pool does not hold is an error that says so
+        raise InputError(f"item '{item}' had been asked before round {round_}: it was not in that round's pool.")
+    row = rows[item]
+    order = phi.argsort(descending=True, stable=True)
+    rank = int((order == row).nonzero()[0]) + 1
+    asked = item in _asked(learner, round_)
+    z = inputs.rule_z[row].tolist()
+    p_name, i_name = strategy.scores[0].name, strategy.scores[strategy.meta.informativeness].name
+    text = (
+        f"Item '{item}' {'was' if asked else 'was not'} asked in round {round_}. Its score ranks {rank} of "
+        f"{len(view)}: purity ({p_name}) {_place(z[0])}, informativeness ({i_name}) {_place(z[1])}."
+    )
+    if strategy.meta.settings.sharpness:
+        text += " Items are drawn with odds that grow with the score, to spread the query: rank alone does not decide."
+    return Why(item, asked, rank, len(view), z[0], z[1], float(phi[row]), text)
+
+
+def _scored(learner: ActiveLearner, round_: int) -> tuple[MqNet, MetaInput, RoundView, Tensor]:
+    strategy = learner.strategy_of(round_) if 1 <= round_ < len(learner.store.rounds()) else None
+    if strategy is None:
+        n_rounds = len(learner.store.rounds()) - 1
+        raise ConfigError(f"round {round_} has no ranking to explain; rounds 1 to {n_rounds} have one.")
+    if not isinstance(strategy, MqNet):
+        name = learner.config.strategy.name
+        raise ConfigError(f"only mqnet's rounds can be explained; this campaign's strategy is '{name}'.")
+    _, view = learner.view(round_)
+    inputs = strategy.meta.inputs(strategy.raw(view))
+    return strategy, inputs, view, strategy.meta.phi(inputs)
+
+
+def _asked(learner: ActiveLearner, round_: int) -> tuple[str, ...]:
+    query = learner.store.offered()
+    open_items = query.items if query is not None and query.round == round_ else ()
+    return (*(line.item for line in learner.ledger if line.round == round_), *open_items)
+
+
+def _is_known(answer: object) -> bool | None:
+    return None if answer is None or answer is Outcome.SKIP else isinstance(answer, Known)
+
+
+def _place(z: float) -> str:
+    size = "far " if abs(z) > 2 else "" if abs(z) > 0.5 else "about "
+    where = "average" if abs(z) <= 0.5 else "above average" if z > 0 else "below average"
+    return f"{size}{where} (z = {z:+.2f})"
