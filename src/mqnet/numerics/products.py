@@ -37,7 +37,19 @@ def row_products(x: Tensor, y: Tensor, offset: Tensor | None = None) -> Tensor:
     fits = x.dtype is torch.float32 and y.dtype is torch.float32 and x.device.type == "cpu"
     if linear is None or not fits or x.numel() == 0 or y.numel() == 0:
         return x @ y.T if offset is None else torch.addmm(offset, x, y.T)
-    return linear(x.contiguous(), y.contiguous(), offset, "none", [], "")
+    # oneDNN keeps what it prepared for every shape it has met, over a megabyte each and never less: rows are padded to
+    # few shapes, so that a process that meets another number of labelled items every round does not grow
+    n, m = len(x), len(y)
+    x, y = _padded(x, 1024), _padded(y, 64)
+    offset = offset if offset is None or len(offset) == len(y) else torch.nn.functional.pad(offset, (0, len(y) - m))
+    return linear(x.contiguous(), y.contiguous(), offset, "none", [], "")[:n, :m]
+
+
+def _padded(rows: Tensor, multiple: int) -> Tensor:
+    """Rows followed by zeros up to a multiple; short matrices up to a power of two below it."""
+    short = 1 << max(4, (len(rows) - 1).bit_length())
+    missing = (short if short < multiple else -(-len(rows) // multiple) * multiple) - len(rows)
+    return torch.nn.functional.pad(rows, (0, 0, 0, missing)) if missing else rows
 
 
 def row_chunks(n_rows: int, entries_per_row: int, chunk_entries: int = CHUNK_ENTRIES) -> Iterator[slice]:
