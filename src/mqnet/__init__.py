@@ -20,6 +20,8 @@ _LAZY = {
     "NoisyOracle": "mqnet.oracles.simulated",
     "Truth": "mqnet.oracles.simulated",
     "simulate": "mqnet.experiment.simulate",
+    "QueryStrategy": "mqnet.loop.query_strategy",
+    "MetaNet": "mqnet.meta.net",
     "Key": "mqnet.rng",
     "OOD": "mqnet.types",
     "SKIP": "mqnet.types",
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from mqnet.experiment.simulate import simulate
     from mqnet.loop.advance import advance
     from mqnet.loop.learner import ActiveLearner
+    from mqnet.loop.query_strategy import QueryStrategy
+    from mqnet.meta.net import MetaNet
     from mqnet.oracles.simulated import NoisyOracle, SimulatedOracle, Truth
     from mqnet.rng import Key
     from mqnet.types import OOD, SKIP, Known, Query
@@ -45,9 +49,11 @@ __all__ = [
     "ArrayPool",
     "Key",
     "Known",
+    "MetaNet",
     "MqnetError",
     "NoisyOracle",
     "Query",
+    "QueryStrategy",
     "SimulatedOracle",
     "Truth",
     "__version__",

@@ -19,8 +19,9 @@ from mqnet.experiment.config import ExperimentConfig, load_config
 from mqnet.experiment.demo import demo_config
 from mqnet.experiment.report import write_report
 from mqnet.experiment.results import Results, read_rows
-from mqnet.experiment.run import CONFIG, RESULTS, collect, run_experiment, stored_config
 from mqnet.experiment.run import Progress as CellDone
+from mqnet.experiment.run import collect, run_experiment
+from mqnet.experiment.stored import CONFIG, RESULTS, stored_config
 from mqnet.experiment.summary import Table, compact, favourite_of, tables, verdict
 from mqnet.store.campaign import DATABASE, CampaignStore
 from mqnet.store.ledger import n_known, n_ood, spent

@@ -67,6 +67,23 @@ def status(
     experiments.status(folder, json)
 
 
+@app.command()
+def explain(
+    folder: Annotated[Path, typer.Argument(help="The folder of a campaign, of a run, or of one of its cells.")],
+    round_: Annotated[int, typer.Option("--round", min=1, help="The round to explain.")],
+    item: Annotated[str | None, typer.Option("--item", help="Say why this item was or was not asked.")] = None,
+    cell: Annotated[
+        str | None, typer.Option("--cell", help="Which cell of a run (default: the first of mqnet).")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--figure", help="Where to write the picture (SVG).")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Say why a round of an MQ-Net campaign asked what it asked, with a picture."""
+    from mqnet.cli import explain as explaining
+
+    explaining.show(folder, round_, item, cell, out, json)
+
+
 @app.command(name="list")
 def list_(
     json: JsonOption = False,

@@ -89,7 +89,7 @@ def score_landscape(found: Explanation) -> str:
     filled = axes.contourf(grid.axis, grid.axis, grid.phi, levels=14, cmap="cividis", alpha=0.85)
     figure.colorbar(filled, ax=axes, label="meta-score", shrink=0.85)
     shown = found.pool[:: max(1, len(found.pool) // 3000)]
-    axes.scatter(shown[:, 1], shown[:, 0], s=3, color="#d0d0d0", alpha=0.5, lw=0, label="unlabelled")
+    axes.scatter(shown[:, 1], shown[:, 0], s=5, color="#e8e8e8", alpha=0.6, lw=0, label="unlabelled")
     for known, mark, fill, label in ((True, "o", "#56B4E9", "asked: known"), (False, "X", "#D55E00", "asked: OOD")):
         rows = found.query[[answer is known for answer in found.answers]]
         axes.scatter(
@@ -98,14 +98,9 @@ def score_landscape(found: Explanation) -> str:
     if len(found.query) and np.isfinite(found.slope):
         lowest = found.query[found.phi[found.query].argmin()]
         purity, informativeness = found.pool[lowest].tolist()
-        axes.axline(
-            (informativeness, purity),
-            slope=found.slope,
-            color="white",
-            lw=1.6,
-            ls="--",
-            label=f"slope {found.slope:.2f}",
-        )
+        place, name = (informativeness, purity), f"slope {found.slope:.2f}"
+        axes.axline(place, slope=found.slope, color="white", lw=3.0)
+        axes.axline(place, slope=found.slope, color="black", lw=1.4, ls="--", label=name)
     clip = float(grid.axis[-1])
     axes.set(xlim=(-clip, clip), ylim=(-clip, clip))
     axes.set_xlabel(f"informativeness: {found.informativeness} (deviations)", fontsize=9)

@@ -12,7 +12,7 @@ from mqnet.errors import InputError
 from mqnet.experiment import figures
 from mqnet.experiment.config import ExperimentConfig
 from mqnet.experiment.results import Results, read_rows
-from mqnet.experiment.run import RESULTS, stored_config
+from mqnet.experiment.stored import RESULTS, stored_config
 from mqnet.experiment.summary import Table, favourite_of, tables, verdict
 from mqnet.store.blobs import write_durably
 

@@ -11,23 +11,20 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from mqnet.errors import BusyError, InputError, MqnetError
-from mqnet.experiment.cells import Cell, grid, open_scenario, reserve_for
+from mqnet.experiment.campaigns import cell_learner, cell_scenario, truth_of
+from mqnet.experiment.cells import Cell, grid
 from mqnet.experiment.config import ExperimentConfig
 from mqnet.experiment.results import Row, write_rows
-from mqnet.experiment.simulate import Meter, RoundResult, run_campaign
+from mqnet.experiment.simulate import RoundResult, run_campaign
+from mqnet.experiment.stored import CONFIG, RESULTS, cell_folder
 from mqnet.loop.learner import ActiveLearner
-from mqnet.oracles.simulated import NoisyOracle, Truth
+from mqnet.oracles.simulated import NoisyOracle
 from mqnet.registry import load_plugin
 from mqnet.rng import Key
 from mqnet.scale.local import run_tasks
 from mqnet.store.blobs import disk_error, write_durably
 from mqnet.store.lock import LoopLock
-
-RESULTS = "results.csv"
-CONFIG = "experiment.json"
 
 
 @dataclass(frozen=True)
@@ -75,17 +72,6 @@ def run_experiment(config: ExperimentConfig, out: Path, *, jobs: int | None = No
         lock.release()
 
 
-def stored_config(out: Path) -> ExperimentConfig:
-    """The configuration of the run in a folder."""
-    path = out / CONFIG
-    if not path.is_file():
-        raise InputError(f"'{out}' holds no experiment: there is no {CONFIG} in it.")
-    try:
-        return ExperimentConfig.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        raise InputError(f"'{path}' is not what this version of mqnet writes. Run the experiment again.") from error
-
-
 def n_cores() -> int:
     """How many processes this machine runs side by side."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -96,7 +82,7 @@ def collect(out: Path, cells: Sequence[Cell]) -> list[Row]:
     rows: list[Row] = []
     for cell in cells:
         if _finished(out, cell):
-            stored = json.loads((_folder(out, cell) / "rounds.json").read_text())
+            stored = json.loads((cell_folder(out, cell) / "rounds.json").read_text())
             scenario = cell.config.scenario.label
             rows += [
                 Row(
@@ -116,30 +102,10 @@ def run_cell(out: Path, cell: Cell) -> float:
     """Run or continue one cell's campaign, store its rounds, and return the last accuracy."""
     for plugin in cell.config.plugins:
         load_plugin(plugin)
-    folder = _folder(out, cell)
-    scenario = open_scenario(cell.config.scenario, cell.ood_share, cell.seed, reserve_for(cell))
-    truth = Truth(scenario.pool.ids, scenario.labels, scenario.classes)
-    campaign, c = cell.config.campaign_config(scenario.classes, cell.strategy, cell.seed), cell.config.campaign
+    folder = cell_folder(out, cell)
+    truth, c = truth_of(cell_scenario(cell)), cell.config.campaign
     oracle = NoisyOracle(truth, c.confuses_known, c.misses_ood, Key(cell.seed).child("annotator"))
-    with _patiently(
-        lambda: ActiveLearner(
-            scenario.pool,
-            campaign.classes,
-            budget=c.budget,
-            rounds=c.rounds,
-            total_budget=c.total_budget,
-            cost_known=c.cost_known,
-            cost_ood=c.cost_ood,
-            cost_skip=c.cost_skip,
-            strategy={"name": cell.strategy.name, **cell.strategy.options},
-            model={"name": campaign.model.name, **campaign.model.options},
-            seed=cell.seed,
-            folder=folder,
-            truth=truth,
-            validation=scenario.reserved,
-            monitor=Meter(truth, scenario.test),
-        )
-    ) as learner:
+    with _patiently(lambda: cell_learner(out, cell)) as learner:
         results = run_campaign(learner, oracle, truth)
     stored = [{k: None if v != v else v for k, v in asdict(result).items()} for result in results]
     write_durably(folder / "rounds.json", json.dumps(stored, indent=1).encode())
@@ -161,12 +127,8 @@ def _run_in(task: tuple[Path, Cell]) -> float:
     return run_cell(*task)
 
 
-def _folder(out: Path, cell: Cell) -> Path:
-    return out / "cells" / cell.digest
-
-
 def _finished(out: Path, cell: Cell) -> bool:
-    return (_folder(out, cell) / "rounds.json").is_file()
+    return (cell_folder(out, cell) / "rounds.json").is_file()
 
 
 def _with_nan(stored: dict[str, Any]) -> dict[str, Any]:
@@ -176,6 +138,6 @@ def _with_nan(stored: dict[str, Any]) -> dict[str, Any]:
 def _note_failure(out: Path, cell: Cell, error: BaseException) -> None:
     text = str(error) if isinstance(error, InputError) else "".join(traceback.format_exception(error))
     try:
-        write_durably(_folder(out, cell) / "error.txt", f"{cell.title}\n\n{text}\n".encode())
+        write_durably(cell_folder(out, cell) / "error.txt", f"{cell.title}\n\n{text}\n".encode())
     except MqnetError:
         return  # the disk that failed the cell fails its note too; the caller still reports the error

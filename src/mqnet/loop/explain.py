@@ -100,8 +100,12 @@ def why(learner: ActiveLearner, round_: int, item: str) -> Why:
     strategy, inputs, view, phi = _scored(learner, round_)
     rows = {name: row for row, name in enumerate(view.ids)}
     if item not in rows:
-        learner.pool.ids.find([item])  # an id the pool does not hold is an error that says so
-        raise InputError(f"item '{item}' had been asked before round {round_}: it was not in that round's pool.")
+        earlier = [line.round for line in learner.ledger if line.item == item]
+        if not earlier:
+            raise InputError(f"item '{item}' is not in the campaign's pool of {len(learner.pool.ids)} items.")
+        raise InputError(
+            f"item '{item}' was asked in round {earlier[0]}: round {round_} had it no longer to choose from."
+        )
     row = rows[item]
     order = phi.argsort(descending=True, stable=True)
     rank = int((order == row).nonzero()[0]) + 1
