@@ -13,7 +13,7 @@ from mqnet.experiment import figures
 from mqnet.experiment.config import ExperimentConfig
 from mqnet.experiment.results import Results, read_rows
 from mqnet.experiment.stored import RESULTS, stored_config
-from mqnet.experiment.summary import Table, favourite_of, tables, verdict
+from mqnet.experiment.summary import Table, comparisons, favourite_of, gaps, tables, verdict
 from mqnet.store.blobs import write_durably
 
 STYLE = """
@@ -75,7 +75,7 @@ def render(config: ExperimentConfig, results: Results) -> str:
             figures.wasted_labels(results), "OOD labels bought by the queries so far, the initial sample left out."
         ),
         "<h2>In numbers</h2>",
-        *(_table(table) for table in tables(results, cost_ood)),
+        *(_table(table) for table in (*tables(results, cost_ood), *gaps(results), *comparisons(results, favourite))),
         f'<p class="soft">{escape(LEGEND)}</p>',
         "<h2>What to be careful about</h2>",
         "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in _cautions(config, results)) + "</ul>",

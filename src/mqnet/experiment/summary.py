@@ -130,6 +130,47 @@ def compact(results: Results, cost_ood: float = 1.0) -> list[Table]:
     return out
 
 
+def comparisons(results: Results, favourite: str) -> list[Table]:
+    """The favourite's AULC minus every other strategy's, paired over seeds: a column per OOD share, and over all."""
+    out: list[Table] = []
+    for scenario in dict.fromkeys(scenario for scenario, _ in results.settings):
+        shares = [share for name, share in results.settings if name == scenario]
+        rows: list[tuple[str, ...]] = []
+        for other in results.strategies:
+            pairs = [results.paired(scenario, share, favourite, other) for share in shares]
+            present = [[aulc(curves["accuracy"]) for curves in pair] for pair in pairs if pair is not None]
+            if other == favourite or len(present) < len(shares):
+                continue
+            # over all shares: each seed's mean difference, so that seeds stay the unit of chance
+            same = all(pair is not None and pair[0].seeds == (pairs[0] or pair)[0].seeds for pair in pairs)
+            overall = points(paired_difference(*np.mean(present, axis=0))) if same else ""
+            rows.append((other, *(points(paired_difference(*pair)) for pair in present), overall))
+        head = (f"{favourite} minus", *(f"{share:.0%} OOD" for share in shares), "mean over shares")
+        out.append(
+            Table(f"{scenario}: paired differences in AULC, points, with 95% intervals over seeds", head, tuple(rows))
+        )
+    return out
+
+
+def gaps(results: Results) -> list[Table]:
+    """The oracle gap closed by every strategy: a column per OOD share, and their mean."""
+    out: list[Table] = []
+    for scenario in dict.fromkeys(scenario for scenario, _ in results.settings):
+        shares = [share for name, share in results.settings if name == scenario]
+        rows: list[tuple[str, ...]] = []
+        for strategy in results.strategies:
+            pairs = [results.paired(scenario, share, strategy, RANDOM, ORACLE) for share in shares]
+            if strategy in (RANDOM, ORACLE) or any(pair is None for pair in pairs):
+                continue
+            found = [oracle_gap(*[aulc(curves["accuracy"]) for curves in pair]) for pair in pairs if pair is not None]
+            rows.append((strategy, *map(interval, found), f"{np.mean([gap.value for gap in found]):.2f}"))
+        head = ("strategy", *(f"{share:.0%} OOD" for share in shares), "mean")
+        out.append(
+            Table(f"{scenario}: oracle gap closed, with 95% intervals by bootstrap over seeds", head, tuple(rows))
+        )
+    return [table for table in out if table.rows]
+
+
 def mean_and_deviation(values: np.ndarray) -> str:
     """'91.23 ± 0.45' in percent; the deviation needs two seeds."""
     deviation = f" ± {100 * values.std(ddof=1):.2f}" if len(values) > 1 else ""

@@ -13,26 +13,25 @@ covariance is `a_i' Z_j h_i` with one [K, d] matrix Z_j, so a pick costs one pro
 and neither the N x N kernel nor the [N, K d] embeddings exist.
 
 The products with the whole pool are float32 and give every gain an interval; the few items whose interval reaches the
-best lower end are taken again in float64 (their gains are kept from pick to pick), so the picks are those of float64.
+best lower end are taken again in float64 (their variances are kept from pick to pick). The intervals are not a proof:
+they are a worst-case bound scaled to the errors measured, with a margin, on a control group (`_Variances.calibrate`).
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from mqnet.numerics.gradients import Factored, cosine_scales
 from mqnet.numerics.products import row_chunks, row_products
+from mqnet.numerics.projection import Given, project
 
 # Gains below this are rounding noise of two equal variances: they count as 0.
 _NO_GAIN = 1e-9
-# The Kd x Kd form of a projection is used up to this size (128 MB of float64).
-_MOST_FEATURES = 4_096
-# Items taken again in float64 together, when any must be.
+# Items taken again in float64 together, when any must be; also the size of the control group.
 _EXACT_BATCH = 64
-_SAFETY = 8.0
+# The intervals are this many times the largest error seen, and at least this share of the worst-case bound.
+_SAFETY, _LEAST_SHARE = 8.0, 0.05
 
 
 def log_det_cmi(
@@ -66,8 +65,8 @@ def log_det_cmi(
     both = Factored(torch.cat([private.a, query.a]), torch.cat([private.h, query.h]))
     strength = torch.cat([torch.full((len(private.a),), privacy), torch.full((len(query.a),), relevance)]).double()
     chains = (
-        _Variances(pool, scales, _project(private, strength[: len(private.a)], ridge), ridge, n_picks),
-        _Variances(pool, scales, _project(both, strength, ridge), ridge, n_picks),
+        _Variances(pool, scales, project(private, strength[: len(private.a)], ridge), ridge, n_picks),
+        _Variances(pool, scales, project(both, strength, ridge), ridge, n_picks),
     )
     free = torch.ones(len(pool.a), dtype=torch.bool)
     picks: list[int] = []
@@ -85,6 +84,8 @@ def log_det_cmi(
 
 def _best(chains: tuple[_Variances, _Variances], free: Tensor) -> tuple[int, float]:
     """The free row of largest gain, the lowest among equals, and the gain."""
+    for chain in chains:
+        chain.calibrate()
     (low1, high1), (low2, high2) = (chain.interval() for chain in chains)
     lowest = (low1.log_() - high2.log_()).masked_fill_(~free, -torch.inf)
     highest = (high1.log_() - low2.log_()).masked_fill_(~free, -torch.inf)
@@ -112,7 +113,7 @@ def _condition_on(row: int, pool: Factored, scales: Tensor, chains: tuple[_Varia
 class _Variances:
     """Conditional variances of all pool items given a labelled set and the picks so far."""
 
-    def __init__(self, pool: Factored, scales: Tensor, given: _Given, ridge: float, n_picks: int) -> None:
+    def __init__(self, pool: Factored, scales: Tensor, given: Given, ridge: float, n_picks: int) -> None:
         self.pool, self.scales, self.given, self.ridge = pool, scales, given, ridge
         n, (n_outputs, width) = len(scales), (pool.a.shape[1], pool.h.shape[1])
         self.start = torch.empty(n, dtype=torch.float64)
@@ -123,23 +124,28 @@ class _Variances:
         self.values = self.start.clone()
         self.directions = torch.empty(n_picks, n_outputs, width, dtype=torch.float64)
         self.n_directions = 0
-        self.error_share = torch.inf
+        self.control = torch.linspace(0, n - 1, min(n, _EXACT_BATCH)).long().unique()
+        self.error_share = 0.0  # the largest error seen in the control group, as a share of the bound
         self.kept = torch.zeros(n, dtype=torch.float64)
         self.n_exact = torch.full((n,), -1, dtype=torch.int32)  # picks that `kept` accounts for; -1: not even the start
 
     def interval(self) -> tuple[Tensor, Tensor]:
         """Lower and upper ends of all variances, from the float32 passes, none below the ridge."""
-        error = self._error(self.start, self.values).mul_(min(1.0, _SAFETY * self.error_share))
+        error = self._error(self.start, self.values).mul_(min(1.0, max(_SAFETY * self.error_share, _LEAST_SHARE)))
         low = (self.values - error).clamp_min_(self.ridge)
         return low, (self.values + error).clamp_min_(self.ridge)
+
+    def calibrate(self) -> None:
+        """Take the control group, spread over the pool, again in float64 and note how far the passes are off."""
+        kept, values = self.exact(self.control), self.values[self.control].clamp_min(self.ridge)
+        share = float(((values - kept).abs() / self._error(self.start[self.control], values)).max())
+        self.error_share = max(share, self.error_share)
 
     def _error(self, start: Tensor, values: Tensor) -> Tensor:
         """Bound of the error of variances that began at `start` and stand at `values`.
 
         A pick's normalised direction has length at most 1, so a covariance errs by `g = _rounding(K + d)` at most, a
-        variance after t picks by `2 g sqrt(t fall) + t g^2`, and a first value v by `2 e sqrt(v) + e^2`. Rounding is far
-        more regular than that: `error_share`, the largest part of it seen among the items known exactly (64 and more),
-        times _SAFETY, takes its place once it is smaller.
+        variance after t picks by `2 g sqrt(t fall) + t g^2`, and a first value v by `2 e sqrt(v) + e^2`.
         """
         unit = _rounding(self.directions.shape[1] + self.directions.shape[2])
         t = self.n_directions
@@ -152,10 +158,7 @@ class _Variances:
         """Variances of some rows in float64, brought up to the last pick."""
         for part in rows.split(512):
             self._bring_up(part)
-        kept, values = self.kept[rows], self.values[rows]
-        share = float(((values - kept).abs() / self._error(self.start[rows], values)).max())
-        self.error_share = share if self.error_share == torch.inf else max(share, self.error_share)
-        return kept.clamp_min(self.ridge)
+        return self.kept[rows].clamp_min(self.ridge)
 
     def _bring_up(self, rows: Tensor) -> None:
         new = rows[self.n_exact[rows] < 0]
@@ -188,71 +191,6 @@ class _Variances:
         return self.pool.a[rows].double() * self.scales[rows, None], self.pool.h[rows].double()
 
 
-@dataclass(frozen=True)
-class _Given:
-    """Projection on the labelled items, in one of two forms.
-
-    By items: `a`, `h` and the inverse Cholesky factor of their m x m kernel plus ridge. By features, when that is
-    smaller: `I - F' (F F' + r I)^-1 F = r (F' F + r I)^-1`, which is `matrix` [K d, K d], with its root in float32 as
-    `screen`.
-    """
-
-    a: Tensor
-    h: Tensor
-    matrix: Tensor
-    screen: Tensor | None
-
-    @property
-    def size(self) -> int:
-        return len(self.matrix)
-
-    def quadratic(self, a: Tensor, h: Tensor) -> Tensor:
-        """Conditional variances [n] in float64, without ridge, of unit embeddings a [n, K] (x) h [n, d]."""
-        if self.screen is not None:
-            embedded = _embed(a, h)
-            return ((embedded @ self.matrix) * embedded).sum(1)
-        kernel = (a @ self.a.T) * (h @ self.h.T)
-        return a.square().sum(1) * h.square().sum(1) - (kernel @ self.matrix.T).square_().sum(1)
-
-    def screened(self, a: Tensor, h: Tensor) -> Tensor:
-        """The same from float32 products, by features only."""
-        assert self.screen is not None
-        return row_products(_embed(a, h).float(), self.screen).square_().sum(1).double()
-
-    def residual(self, a: Tensor, h: Tensor) -> Tensor:
-        """The [K, d] matrix Z with cov(i, .) = a_i' Z h_i for one unit embedding a [K] (x) h [d]."""
-        if self.screen is not None:
-            return (self.matrix @ torch.outer(a, h).flatten()).unflatten(0, (len(a), len(h)))
-        weights = self.matrix.T @ (self.matrix @ ((self.a @ a) * (self.h @ h)))
-        return torch.outer(a, h) - (self.a * weights[:, None]).T @ self.h
-
-
-def _project(labelled: Factored, strength: Tensor, ridge: float) -> _Given:
-    a, h = labelled.a.double() * cosine_scales(labelled)[:, None], labelled.h.double()
-    n_features = a.shape[1] * h.shape[1]
-    if bool((strength == 1.0).all()) and n_features <= min(_MOST_FEATURES, 2 * len(a)):
-        moments = ridge * torch.eye(n_features, dtype=torch.float64)
-        for rows in row_chunks(len(a), n_features):
-            part = _embed(a[rows], h[rows])
-            moments.addmm_(part.T, part)
-        root = _inverse_factor(moments).mul_(ridge**0.5)
-        return _Given(a, h, root.T @ root, root.float())
-    kernel = (a @ a.T) * (h @ h.T)
-    kernel.diagonal().add_(ridge)
-    # Strength scales the kernel between pool and labelled items only, not that among the labelled.
-    return _Given(a * strength[:, None], h, _inverse_factor(kernel), None)
-
-
-def _inverse_factor(matrix: Tensor) -> Tensor:
-    """The inverse of the lower Cholesky factor."""
-    identity = torch.eye(len(matrix), dtype=torch.float64)
-    return torch.linalg.solve_triangular(torch.linalg.cholesky(matrix), identity, upper=False)
-
-
 def _rounding(n_terms: int) -> float:
     """Relative error of a float32 inner product, but for a chance of about 1e-13 (Higham & Mary, 2019)."""
     return (8.0 * n_terms**0.5 + 16.0) * 2.0**-24
-
-
-def _embed(a: Tensor, h: Tensor) -> Tensor:
-    return (a[:, :, None] * h[:, None, :]).flatten(1)

@@ -15,8 +15,9 @@ from benchmarks.reference.submodular import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqnet.numerics import submodular_facility
+from mqnet.numerics import submodular_facility, submodular_logdet
 from mqnet.numerics.gradients import Factored, cosine_scales, output_gradients
+from mqnet.numerics.projection import project
 from mqnet.numerics.submodular_facility import facility_location_cmi, largest_cosine
 from mqnet.numerics.submodular_logdet import log_det_cmi
 
@@ -74,6 +75,31 @@ def test_log_det_by_hand() -> None:
         math.log(1.5 / (1.5 - 0.36 / 1.5)), abs=1e-7
     )
     assert log_det_cmi_value(pool, query, nobody, [0], ridge=0.5) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("strength", [1.0, 0.7])
+def test_intervals_hold_the_float64_variances_of_every_item(strength: float) -> None:
+    pool, labelled = items(1500, 4, 24, 0), items(80, 4, 24, 1)
+    scales, strengths = cosine_scales(pool), torch.full((80,), strength).double()
+    chain = submodular_logdet._Variances(pool, scales, project(labelled, strengths, 1e-3), 1e-3, 60)
+    assert (chain.given.screen is not None) == (strength == 1.0)  # both forms of the projection
+    other = submodular_logdet._Variances(pool, scales, project(labelled, strengths, 1e-3), 1e-3, 60)
+    for row in range(0, 1200, 20):
+        chain.exact(torch.tensor([row]))
+        other.exact(torch.tensor([row]))
+        submodular_logdet._condition_on(row, pool, scales, (chain, other))
+    chain.calibrate()
+    low, high = chain.interval()
+    exact = chain.exact(torch.arange(1500))
+    assert bool(((low <= exact) & (exact <= high)).all())
+    taken = torch.arange(0, 1200, 20)  # against the explicit Schur complement, for items that were not taken
+    kernel = cosine_kernel(joined(labelled, pool.take(taken), pool.take(slice(1201, 1220))),
+                           joined(labelled, pool.take(taken), pool.take(slice(1201, 1220))))  # fmt: skip
+    kernel[:80, 80:] *= strength
+    kernel[80:, :80] *= strength
+    kernel.diagonal().add_(1e-3)
+    schur = kernel[140:, 140:] - kernel[140:, :140] @ torch.linalg.solve(kernel[:140, :140], kernel[:140, 140:])
+    torch.testing.assert_close(exact[1201:1220], schur.diagonal(), rtol=1e-9, atol=1e-9)
 
 
 def test_log_det_without_query_gains_nothing() -> None:
