@@ -84,6 +84,20 @@ def explain(
     explaining.show(folder, round_, item, cell, out, json)
 
 
+@app.command()
+def bench(
+    items: Annotated[list[int] | None, typer.Option("--items", min=10, help="Pool sizes; may be repeated.")] = None,
+    classes: Annotated[list[int] | None, typer.Option("--classes", min=1, help="Numbers of classes.")] = None,
+    strategy: Annotated[list[str] | None, typer.Option("--strategy", help="Which strategies (default: all).")] = None,
+    picks: Annotated[int, typer.Option("--picks", min=1, help="How many items to rank.")] = 500,
+    out: Annotated[Path | None, typer.Option("--out", help="Keep the figures in this JSON file.")] = None,
+) -> None:
+    """Measure how long every strategy takes to rank a pool on this machine."""
+    from mqnet.cli import bench as benchmarking
+
+    benchmarking.run(items or (), classes or (), strategy or (), picks, out)
+
+
 @app.command(name="list")
 def list_(
     json: JsonOption = False,
@@ -113,6 +127,8 @@ def run_app() -> int:
     """
     from mqnet.errors import MqnetError
 
+    # threads that wait by spinning slow each other down where cores are shared; to be set before torch loads
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         app()
     except SystemExit as stop:

@@ -63,7 +63,8 @@ def log_det_cmi(
         return torch.empty(0, dtype=torch.int64)
     scales = cosine_scales(pool)
     both = Factored(torch.cat([private.a, query.a]), torch.cat([private.h, query.h]))
-    strength = torch.cat([torch.full((len(private.a),), privacy), torch.full((len(query.a),), relevance)]).double()
+    strength = torch.full((len(both.a),), relevance, dtype=torch.float64)
+    strength[: len(private.a)] = privacy
     chains = (
         _Variances(pool, scales, project(private, strength[: len(private.a)], ridge), ridge, n_picks),
         _Variances(pool, scales, project(both, strength, ridge), ridge, n_picks),

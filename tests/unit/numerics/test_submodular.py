@@ -80,7 +80,7 @@ def test_log_det_by_hand() -> None:
 @pytest.mark.parametrize("strength", [1.0, 0.7])
 def test_intervals_hold_the_float64_variances_of_every_item(strength: float) -> None:
     pool, labelled = items(1500, 4, 24, 0), items(80, 4, 24, 1)
-    scales, strengths = cosine_scales(pool), torch.full((80,), strength).double()
+    scales, strengths = cosine_scales(pool), torch.full((80,), strength, dtype=torch.float64)
     chain = submodular_logdet._Variances(pool, scales, project(labelled, strengths, 1e-3), 1e-3, 60)
     assert (chain.given.screen is not None) == (strength == 1.0)  # both forms of the projection
     other = submodular_logdet._Variances(pool, scales, project(labelled, strengths, 1e-3), 1e-3, 60)

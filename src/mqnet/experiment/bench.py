@@ -1,0 +1,154 @@
+"""How long every strategy takes to rank a pool on this machine, and how much memory beyond the pool's columns."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import platform
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mqnet.errors import ConfigError
+from mqnet.ids import ItemIds, RowNames
+from mqnet.registry import STRATEGY
+from mqnet.rng import Key
+from mqnet.types import Arrays
+from mqnet.view import OOD_CLASS, LabelledView, RoundView
+
+
+@dataclass(frozen=True)
+class Job:
+    """One strategy at one size: N items of d numbers, K classes, picks, labelled items (half of them OOD)."""
+
+    strategy: str
+    n_items: int
+    n_classes: int
+    dim: int = 256
+    n_picks: int = 500
+    n_labelled: int = 1000
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Seconds of one ranking and its memory peak beyond the columns, with what this machine does meanwhile."""
+
+    job: Job
+    seconds: float
+    peak_mb: float
+    copy_gb_per_s: float
+    product_gflop_per_s: float
+
+    @property
+    def column_reads(self) -> float:
+        """The time as a multiple of one plain copy of the features: how far it is from the memory's limit."""
+        return self.seconds / (2 * 4e-9 * self.job.n_items * self.job.dim / self.copy_gb_per_s)
+
+    def record(self) -> dict[str, object]:
+        """A flat record for JSON."""
+        rest = {name: value for name, value in asdict(self).items() if name != "job"}
+        return {**asdict(self.job), **rest, "column_reads": self.column_reads}
+
+
+def bench(jobs: Sequence[Job]) -> Iterator[Measured | tuple[Job, BaseException]]:
+    """Measure each job in a process of its own, one after the other; a job that fails yields its error."""
+    for job in jobs:
+        # a fresh process per job: its memory peak is its own
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            try:
+                yield pool.apply(measure, (job,))
+            except Exception as error:
+                yield job, error
+
+
+def measure(job: Job) -> Measured:
+    """Rank a made-up round of this size once, and time a plain copy and a plain product beside it."""
+    view = made_up_round(job)
+    strategy = STRATEGY.make(job.strategy)
+    # small first: libraries set themselves up at their first call
+    warm = made_up_round(Job(job.strategy, 500, job.n_classes, job.dim, 5, 20))
+    STRATEGY.make(job.strategy).select(warm, 5, Key(0))
+    copy, product = machine_rates()
+    before = _reset_peak()
+    start = time.perf_counter()
+    strategy.select(view, job.n_picks, Key(0))
+    seconds = time.perf_counter() - start
+    return Measured(job, seconds, max(0.0, _peak_mb() - before), copy, product)
+
+
+def made_up_round(job: Job) -> RoundView:
+    """A round of clustered random features: known classes, as many clusters of junk, and labelled items of both."""
+    g = torch.Generator().manual_seed(0)
+    centres = torch.randn(2 * job.n_classes, job.dim, generator=g)
+
+    def columns(n: int) -> tuple[Arrays, Tensor]:
+        which = torch.randint(2 * job.n_classes, (n,), generator=g)
+        features = torch.randn(n, job.dim, generator=g).add_(centres[which])
+        logits = features @ centres[: job.n_classes].T / job.dim**0.5
+        given: Arrays = dict.fromkeys(("features", "embedding", "contrastive", "contrastive_semantic"), features)
+        return given | {"logits": logits, "predicted_loss": logits.std(dim=1)}, which
+
+    pool, _ = columns(job.n_items)
+    labelled, which = columns(job.n_labelled)
+    every = ItemIds(RowNames(job.n_items + job.n_labelled))
+    answers = torch.where(which < job.n_classes, which, OOD_CLASS)
+    return RoundView(
+        ids=every.take(np.arange(job.n_labelled, job.n_items + job.n_labelled)),
+        columns=pool,
+        labelled=LabelledView(every.take(np.arange(job.n_labelled)), labelled, answers),
+        n_classes=job.n_classes,
+    )
+
+
+def machine_rates() -> tuple[float, float]:
+    """What this machine does now: GB/s of a plain copy (read and written), GFLOP/s of a plain float32 product."""
+    block, other = torch.ones(16_000_000), torch.ones(16_000_000)
+    left, right = torch.ones(4096, 256), torch.ones(256, 2048)
+    copies = min(_timed(lambda: other.copy_(block)) for _ in range(5))
+    products = min(_timed(lambda: left @ right) for _ in range(5))
+    return 2 * 64e6 / copies / 1e9, 2 * 4096 * 256 * 2048 / products / 1e9
+
+
+def default_jobs(sizes: Sequence[int], classes: Sequence[int], names: Sequence[str], n_picks: int) -> list[Job]:
+    """Every strategy that is no reference line, or the named ones, at every size."""
+    chosen = names or [name for name in STRATEGY.names() if not STRATEGY.get(name).reference]
+    for name in chosen:
+        if STRATEGY.get(name).reference:
+            raise ConfigError(f"strategy '{name}' sees the truth: there is nothing to measure.")
+    return [Job(name, n, k, n_picks=min(n_picks, n)) for n in sizes for k in classes for name in chosen]
+
+
+def machine() -> dict[str, object]:
+    """What was measured on."""
+    return {"processor": platform.machine(), "threads": torch.get_num_threads(), "torch": torch.__version__}
+
+
+def _timed(call: object) -> float:
+    assert callable(call)
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def _reset_peak() -> float:
+    """Forget the peak of the resident memory so far (where the system can), and return what is resident now, in MB."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    return _resident("VmRSS")
+
+
+def _peak_mb() -> float:
+    return _resident("VmHWM")
+
+
+def _resident(field: str) -> float:
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return float("nan")
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{field}:")), float("nan"))
