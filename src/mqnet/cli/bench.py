@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,9 +29,9 @@ def run(sizes: Sequence[int], classes: Sequence[int], names: Sequence[str], n_pi
             job = found.job
             cells = (f"{found.seconds:.3f}", f"{found.peak_mb:.0f}", f"{found.column_reads:.1f}")
             table.add_row(job.strategy, f"{job.n_items:,}", str(job.n_classes), *cells)
-            print(f"{done} of {len(jobs)}: {job.strategy} at {job.n_items:,}: {cells[0]} s", file=sys.stderr)
+            print(f"{done} of {len(jobs)}: {job.strategy} at {job.n_items:,}: {cells[0]} s", flush=True)
         else:
-            print(f"{done} of {len(jobs)}: {found[0].strategy} failed: {found[1]}", file=sys.stderr)
+            print(f"{done} of {len(jobs)}: {found[0].strategy} failed: {found[1]}", flush=True)
     console.print(table)
     if out is not None:
         write_durably(out, json.dumps({"machine": machine(), "measured": records}, indent=1).encode())

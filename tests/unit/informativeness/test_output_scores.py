@@ -13,7 +13,7 @@ from scipy.stats import entropy as scipy_entropy
 from torch import Tensor
 
 from mqnet.ids import ItemIds, RowNames
-from mqnet.purity import _rows
+from mqnet.numerics import softmax as rows_kernel
 from mqnet.registry import INFORMATIVENESS
 from mqnet.view import LabelledView, RoundView
 
@@ -119,7 +119,7 @@ def test_finite_and_without_regard_to_order_chunks_or_input(
     tolerances = {"rtol": 1e-5, "atol": 1e-6}
     shuffled = scored(name, **{key: column[order] for key, column in columns.items()})
     torch.testing.assert_close(shuffled, whole[order], **tolerances)
-    monkeypatch.setattr(_rows, "CHUNK_ENTRIES", 500)
+    monkeypatch.setattr(rows_kernel, "CHUNK_ENTRIES", 500)
     torch.testing.assert_close(scored(name, **columns), whole, **tolerances)
     assert all(torch.equal(columns[key], before[key]) for key in columns)
 

@@ -9,7 +9,7 @@ from scipy.special import logsumexp, softmax
 from torch import Tensor
 
 from mqnet.ids import ItemIds, RowNames
-from mqnet.purity import _rows
+from mqnet.numerics import softmax as rows_kernel
 from mqnet.registry import PURITY
 from mqnet.view import LabelledView, RoundView
 
@@ -92,7 +92,7 @@ def test_chunks_order_and_input_do_not_matter(name: str, monkeypatch: pytest.Mon
     whole = scored(name, logits)
     order = torch.randperm(5000, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(scored(name, logits[order]), whole[order], rtol=1e-6, atol=1e-6)
-    monkeypatch.setattr(_rows, "CHUNK_ENTRIES", 1000)
+    monkeypatch.setattr(rows_kernel, "CHUNK_ENTRIES", 1000)
     torch.testing.assert_close(scored(name, logits), whole, rtol=1e-6, atol=1e-6)
     torch.testing.assert_close(scored(name, logits[:, [5, 4, 3, 2, 1, 0]]), whole, rtol=1e-6, atol=1e-6)
     assert torch.equal(logits, before)
@@ -113,4 +113,4 @@ def test_a_column_that_is_not_contiguous_or_wants_gradients() -> None:
 @pytest.mark.parametrize("size", [0.0, 1e-40, 1e-30, 1.0, 1e30])
 def test_norms_of_any_size(size: float) -> None:
     rows = torch.full((3, 4), size)
-    torch.testing.assert_close(_rows.norms(rows).double(), rows.double().norm(dim=1), rtol=1e-6, atol=0.0)
+    torch.testing.assert_close(rows_kernel.norms(rows).double(), rows.double().norm(dim=1), rtol=1e-6, atol=0.0)
