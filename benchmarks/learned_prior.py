@@ -2,16 +2,17 @@
 
 python benchmarks/learned_prior.py --sources digits banking77 --target cifar10 --seeds 100 101 102
 
-Simulated campaigns of `mqnet` on the sources (run here; or the finished ones of a folder that `mqnet run` wrote, named
-in place of a source) give query sets: inputs, targets, and the state in which they were ranked (share of OOD answers so
-far, known answers a class). One monotone Phi is trained over all of them, pairs within a query set only; the state
-moves the hidden biases, which are free, so Phi stays monotone in the scores and need not be in the state. On the target
-it replaces the ramp: it ranks round 1, and every later fit starts from it and shrinks towards it (`prior`); or it ranks
-all rounds and nothing is learned from answers (`prior only`). Both are compared with the default over the same pools and
-initial labels, and so is the fixed V without a net. The OOD share is estimated by the answers so far: unbiased in round 1
-only, afterwards lower the purer the queries were, in the sources as in the target. Half of the source campaigns draw
-their queries more evenly (sharpness 0.5), so that their pairs cover more than what the default would have asked.
-Query sets are kept in --cache, one file for each source; delete it to run the campaigns again.
+Simulated campaigns of `mqnet` on the sources (run here; or the finished ones of a folder that `mqnet run` wrote,
+named in place of a source) give query sets: inputs, targets, and the state in which they were ranked (share of OOD
+answers so far, known answers a class). One monotone Phi is trained over all of them, pairs within a query set only;
+the state moves the hidden biases, which are free, so Phi stays monotone in the scores and need not be in the state.
+On the target it replaces the ramp: it ranks round 1, and every later fit starts from it and shrinks towards it
+(`prior`); or it ranks all rounds and nothing is learned from answers (`prior only`). Both are compared with the
+default over the same pools and initial labels, and so is the fixed V without a net. The OOD share is estimated by the
+answers so far: unbiased in round 1 only, afterwards lower the purer the queries were, in the sources as in the
+target. Half of the source campaigns draw their queries more evenly (sharpness 0.5), so that their pairs cover more
+than what the default would have asked. Query sets are kept in --cache, one file for each source; delete it to run the
+campaigns again.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ N_INPUTS, VALUE = 3, 2  # purity, informativeness and V; the number of V
 COMMON = {"kind": "split", "dataset": "embeddings"}
 FILES = {name: DATA / "embeddings" / f"cifar10_{name}.npy" for name in ("train", "train_labels", "test", "test_labels")}
 SETTINGS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
-    "digits": ({"kind": "split", "dataset": "digits", "known_classes": 4, "pool_size": 800}, {"budget": 20, "rounds": 8}),
+    "digits": (
+        {"kind": "split", "dataset": "digits", "known_classes": 4, "pool_size": 800},
+        {"budget": 20, "rounds": 8},
+    ),
     "banking77": (
         {
             **COMMON,
@@ -316,7 +320,8 @@ def main() -> None:
                 held += asked if cell.strategy_label == "mqnet" else []
         print(f"seed {seed}: {time.perf_counter() - began:.0f} s", flush=True)
     for title, some in (("round 1", [s for s in held if s.round == 1]), ("all rounds", held)):
-        print(f"on {options.target}, {title}: right order, loss of ramp {ordered(some, None)}, prior {ordered(some, prior)}")
+        ramp, learned = ordered(some, None), ordered(some, prior)
+        print(f"on {options.target}, {title}: right order, loss of ramp {ramp}, prior {learned}")
     print(f"\n{options.target}: differences to mqnet, 95% t intervals over seeds\n")
     others = [str(s["label"]) for s in strategies if s["label"] != "mqnet"]
     for label in others:

@@ -46,6 +46,8 @@ class Zygote:
         """A process running `mqnet ARGS`, leader of its own group."""
         self._n += 1
         out, err = (self._scratch / f"{self._n}.{name}" for name in ("out", "err"))
+        for path in (out, err):  # there even if the process is killed before it opens them
+            path.touch()
         request = {"args": [str(arg) for arg in args], "cwd": str(cwd), "out": str(out), "err": str(err), **how}
         return Running(self, self._ask({"start": request})["pid"], out, err)
 
