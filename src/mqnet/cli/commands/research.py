@@ -1,0 +1,92 @@
+"""Experiments: `demo`, `run`, `report`, `status`, `explain`, `bench`, `list`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mqnet.cli.app import JobsOption, JsonOption, OutOption, PluginOption, app
+
+
+@app.command()
+def demo(out: OutOption = Path("demo"), jobs: JobsOption = None, json: JsonOption = False) -> None:
+    """Compare strategies on a small built-in data set, offline, in under a minute."""
+    from mqnet.cli import experiments
+
+    experiments.demo(out, jobs, json)
+
+
+@app.command()
+def run(
+    config: Annotated[Path, typer.Argument(help="The experiment: a TOML file.")],
+    out: OutOption,
+    jobs: JobsOption = None,
+    json: JsonOption = False,
+    plugin: PluginOption = None,
+) -> None:
+    """Run an experiment; the same command continues it where it stopped."""
+    from mqnet.cli import experiments
+
+    experiments.run(config, out, jobs, json, plugin or [])
+
+
+@app.command()
+def report(folder: Annotated[Path, typer.Argument(help="The folder of a run.")]) -> None:
+    """Write a self-contained report.html about a run."""
+    from mqnet.experiment.report import write_report
+
+    typer.echo(str(write_report(folder)))
+
+
+@app.command()
+def status(
+    folder: Annotated[Path, typer.Argument(help="The folder of a run or a campaign.")], json: JsonOption = False
+) -> None:
+    """Say how far a run or a campaign is."""
+    from mqnet.cli import experiments
+
+    experiments.status(folder, json)
+
+
+@app.command()
+def explain(
+    folder: Annotated[Path, typer.Argument(help="The folder of a campaign, of a run, or of one of its cells.")],
+    round_: Annotated[int, typer.Option("--round", min=1, help="The round to explain.")],
+    item: Annotated[str | None, typer.Option("--item", help="Say why this item was or was not asked.")] = None,
+    cell: Annotated[
+        str | None, typer.Option("--cell", help="Which cell of a run (default: the first of mqnet).")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--figure", help="Where to write the picture (SVG).")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Say why a round of an MQ-Net campaign asked what it asked, with a picture."""
+    from mqnet.cli import explain as explaining
+
+    explaining.show(folder, round_, item, cell, out, json)
+
+
+@app.command()
+def bench(
+    items: Annotated[list[int] | None, typer.Option("--items", min=10, help="Pool sizes; may be repeated.")] = None,
+    classes: Annotated[list[int] | None, typer.Option("--classes", min=1, help="Numbers of classes.")] = None,
+    strategy: Annotated[list[str] | None, typer.Option("--strategy", help="Which strategies (default: all).")] = None,
+    picks: Annotated[int, typer.Option("--picks", min=1, help="How many items to rank.")] = 500,
+    out: Annotated[Path | None, typer.Option("--out", help="Keep the figures in this JSON file.")] = None,
+) -> None:
+    """Measure how long every strategy takes to rank a pool on this machine."""
+    from mqnet.cli import bench as benchmarking
+
+    benchmarking.run(items or (), classes or (), strategy or (), picks, out)
+
+
+@app.command(name="list")
+def list_(
+    json: JsonOption = False,
+    plugin: PluginOption = None,
+) -> None:
+    """Show every score, strategy, model and data set, with what each needs."""
+    from mqnet.cli import catalogue
+
+    catalogue.show(json, plugin or [])
