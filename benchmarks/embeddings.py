@@ -2,9 +2,8 @@
 
     python benchmarks/embeddings.py [NAME] [--out DIR] [--jobs N]
 
-NAME is a configuration beside this file: `embeddings` (20 seeds; twenty minutes on two cores),
-`ablations`, `settings`, `pairs`, `no_junk`, `banking77`, `cross`, `unknown_aware`, `cost_05`, `cost_2`, `cost_4`. Runs
-are resumable, and runs into the same folder share what they have in common.
+NAME is a configuration beside this file, `embeddings` (20 seeds; forty minutes on two cores) if none is given. Runs are
+resumable, and runs into the same folder share what they have in common.
 """
 
 from __future__ import annotations
