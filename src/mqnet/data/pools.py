@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mqnet.data.sources import ids_beside
 from mqnet.errors import PoolError
 from mqnet.ids import CHUNK, ItemIds, RowNames, StringNames
 
@@ -252,10 +253,12 @@ def read_npy(path: Path) -> NDArray[np.generic]:
 
 
 def open_npy(path: Path, ids: Sequence[str] | None = None) -> ArrayPool:
-    """A pool over a memory-mapped `.npy` file of vectors."""
+    """A pool over a memory-mapped `.npy` file of vectors; ids are given, in an `.ids.json` beside it, or numbers."""
+    array = read_npy(path)
     # with ids of its own the pool cannot be opened again by its path alone
     found = path if ids is None else None
-    return ArrayPool(read_npy(path), ids, source=f"'{path}'", path=found)  # type: ignore[arg-type]  # pyright: ignore
+    names = ids_beside(path, len(array)) if ids is None else ids
+    return ArrayPool(array, names, source=f"'{path}'", path=found)  # type: ignore[arg-type]  # pyright: ignore
 
 
 def open_parquet(path: Path, *, id_column: str = "id", vector_column: str = "embedding") -> ArrayPool:
