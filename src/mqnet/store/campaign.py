@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -15,20 +15,21 @@ from sqlalchemy import exc
 from mqnet.errors import AnswerError, StoreError
 from mqnet.store import schema
 from mqnet.store.blobs import Blobs, FolderBlobs, MemoryBlobs, make_folder, sync_folder
-from mqnet.store.codec import from_json, to_json
-from mqnet.store.ledger import answer_columns, answer_from, offered
+from mqnet.store.codec import costs_from, from_json, to_json
+from mqnet.store.ledger import answer_columns, answer_from, charged, offered
 from mqnet.store.tables import answer_log, answers, campaign, candidates, rounds
-from mqnet.types import Answer, CampaignConfig, ItemId, LedgerLine, Query, as_answer
+from mqnet.types import Answer, CampaignConfig, Costs, ItemId, LedgerLine, Query, as_answer
 
 DATABASE = "campaign.db"
 
 
 @dataclass(frozen=True)
 class RoundRecord:
-    """What is stored of a round: its budget, the digests of its arrays and its measurements."""
+    """What is stored of a round: its budget, costs as measured, the digests of its arrays and its measurements."""
 
     round: int
     budget: float
+    costs: Costs | None = None
     closed: bool = False
     state_before: str | None = None
     snapshot: str | None = None
@@ -127,18 +128,21 @@ class CampaignStore:
         with self._engine.connect() as connection:
             rows = connection.execute(sa.select(rounds).order_by(rounds.c.round)).mappings().all()
         names = [field_.name for field_ in fields(RoundRecord)]
+        parsed = [{"metrics": json.loads(row["metrics"]), "costs": costs_from(row["costs"])} for row in rows]
         return [
-            RoundRecord(**{**{name: row[name] for name in names}, "metrics": json.loads(row["metrics"])})
-            for row in rows
+            RoundRecord(**{name: row[name] for name in names} | read) for row, read in zip(rows, parsed, strict=True)
         ]
 
-    def open_round(self, record: RoundRecord, ranking: Sequence[tuple[ItemId, float]]) -> None:
-        """Start a round with its ranking: one transaction, so that a query is stored whole or not at all."""
+    def open_round(
+        self, record: RoundRecord, ranking: Sequence[tuple[ItemId, float]], drawn: Collection[ItemId] = ()
+    ) -> None:
+        """Start a round with its ranking and who in it was drawn at random: one transaction, all of it or nothing."""
         values = {field_.name: getattr(record, field_.name) for field_ in fields(record)}
         values |= {"metrics": json.dumps(dict(record.metrics)), "opened_at": time.time()}
+        values |= {"costs": None if record.costs is None else json.dumps(asdict(record.costs))}
         with self._write() as connection:
             connection.execute(rounds.insert().values(**values))
-            self._add_candidates(connection, record.round, 0, ranking)
+            self._add_candidates(connection, record.round, 0, ranking, drawn)
 
     def extend_ranking(self, round_: int, ranking: Sequence[tuple[ItemId, float]], snapshot: str | None) -> None:
         """Replace a round's ranking by a longer one that begins with it."""
@@ -151,10 +155,14 @@ class CampaignStore:
 
     @staticmethod
     def _add_candidates(
-        connection: sa.Connection, round_: int, start: int, ranking: Sequence[tuple[ItemId, float]]
+        connection: sa.Connection,
+        round_: int,
+        start: int,
+        ranking: Sequence[tuple[ItemId, float]],
+        drawn: Collection[ItemId] = (),
     ) -> None:
         rows = [
-            {"round": round_, "position": start + i, "item": item, "score": float(score)}
+            {"round": round_, "position": start + i, "item": item, "score": float(score), "audit": item in drawn}
             for i, (item, score) in enumerate(ranking)
         ]
         if rows:
@@ -175,6 +183,15 @@ class CampaignStore:
         """The ranking of a round, best first: at least the items that were asked."""
         with self._engine.connect() as connection:
             return _ranking(connection, round_)
+
+    def drawn(self) -> dict[int, list[ItemId]]:
+        """The items each round's audit drew, in the order of the ranking; rounds without any are left out."""
+        query = sa.select(candidates.c.round, candidates.c.item).where(candidates.c.audit)
+        out: dict[int, list[ItemId]] = {}
+        with self._engine.connect() as connection:
+            for row in connection.execute(query.order_by(candidates.c.round, candidates.c.position)):
+                out.setdefault(row.round, []).append(row.item)
+        return out
 
     def scores(self, round_: int) -> dict[ItemId, float]:
         """The ranking's items with their scores, best first."""
@@ -197,22 +214,27 @@ class CampaignStore:
             open_items = frozenset(query.items) if query else frozenset[ItemId]()
             old = _answered(connection, list(given))
             places = {item: i for i, item in enumerate(_ranking(connection, query.round))} if query else {}
+            drawn = _drawn(connection, query.round) if query else frozenset[ItemId]()
+            charges = {
+                round_: _charges(connection, config, round_)
+                for round_ in {r for r, *_ in old.values()} | ({query.round} if query else set())
+            }
             new: list[dict[str, object]] = []
             log: list[dict[str, object]] = []
             for item, value in given.items():
                 answer = as_answer(value, config.classes, item)
                 kind, name = answer_columns(answer)
                 row: dict[str, object] = {"item": item, "kind": kind, "name": name, "annotator": annotator}
-                row |= {"cost": float(config.costs.of(answer)), "answered_at": time.time()}
+                row |= {"answered_at": time.time()}
                 if item in old:
                     round_, *answered = old[item]
                     if answered == [kind, name]:
                         continue
-                    row["round"] = round_
+                    row |= {"round": round_, "cost": float(charges[round_].of(answer))}
                     connection.execute(answers.update().where(answers.c.item == item).values(**row))
                 elif query is not None and item in open_items:
-                    row["round"] = query.round
-                    new.append({**row, "position": places[item]})
+                    row |= {"round": query.round, "cost": float(charges[query.round].of(answer))}
+                    new.append({**row, "position": places[item], "audit": item in drawn})
                 else:
                     raise AnswerError(_not_asked(item, query))
                 log.append(row)
@@ -238,7 +260,7 @@ class CampaignStore:
         query = sa.select(answers).order_by(answers.c.round, answers.c.position)
         with self._engine.connect() as connection:
             return [
-                LedgerLine(r.round, r.position, r.item, answer_from(r.kind, r.name), r.cost, r.annotator)
+                LedgerLine(r.round, r.position, r.item, answer_from(r.kind, r.name), r.cost, r.annotator, r.audit)
                 for r in connection.execute(query)
             ]
 
@@ -264,12 +286,23 @@ def _answered(connection: sa.Connection, items: Sequence[ItemId]) -> dict[ItemId
 
 
 def _offered(connection: sa.Connection, config: CampaignConfig) -> Query | None:
-    row = connection.execute(sa.select(rounds.c.round, rounds.c.budget).where(~rounds.c.closed)).first()
+    row = connection.execute(sa.select(rounds.c.round, rounds.c.budget, rounds.c.costs).where(~rounds.c.closed)).first()
     if row is None:
         return None
+    charges = charged(config, costs_from(row.costs))
     query = sa.select(answers.c.item, answers.c.cost).where(answers.c.round == row.round)
     answered = {r.item: r.cost for r in connection.execute(query)}
-    return Query(row.round, offered(_ranking(connection, row.round), answered, row.budget, config.costs))
+    return Query(row.round, offered(_ranking(connection, row.round), answered, row.budget, charges))
+
+
+def _charges(connection: sa.Connection, config: CampaignConfig, round_: int) -> Costs:
+    text = connection.execute(sa.select(rounds.c.costs).where(rounds.c.round == round_)).scalar_one()
+    return charged(config, costs_from(text))
+
+
+def _drawn(connection: sa.Connection, round_: int) -> frozenset[ItemId]:
+    query = sa.select(candidates.c.item).where(candidates.c.round == round_, candidates.c.audit)
+    return frozenset(connection.execute(query).scalars())
 
 
 def _not_asked(item: ItemId, query: Query | None) -> str:
