@@ -130,8 +130,8 @@ class Plugin:
 class CampaignConfig:
     """Everything that defines a campaign but the pool's content; stored with it and never changed.
 
-    `audit_share` of every round's labels is drawn uniformly at random. `initial` says how round 0 ranks; `class_vectors`
-    is the digest of the class names' vectors, for `names`. `ranking_costs` says which costs the ranking reckons with.
+    `audit_share` of every round's labels is drawn uniformly. `initial` says how round 0 ranks, `class_vectors`
+    is the digest of the class names' vectors for `names`, `ranking_costs` says which costs the ranking reckons with.
     """
 
     classes: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Round 0, before anything is known: a uniform random order, a diverse one, or one by likeness to the classes' names."""
+"""Round 0, before anything is known: in uniform random order, in a diverse one, or by likeness to the class names."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def class_arrays(vectors: NDArray[np.floating[Any]] | Tensor) -> dict[str, NDArr
 
 
 def diverse(pool: Pool, n: int, key: Key) -> list[tuple[ItemId, float]]:
-    """k-means++ over the vectors: each pick is drawn with odds in proportion to its squared distance to those before."""
+    """k-means++ over the vectors: picks are drawn with odds in proportion to the squared distance to those before."""
     ids = pool.ids.sorted()
     order = torch.from_numpy(key.child("sample").uniform(ids.hashes()))
     rows = top_n(order, max(MOST_ITEMS, n))
