@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -215,13 +214,13 @@ def _vectors(source: Source, watch: Watch) -> Report:
     same: dict[bytes, list[str]] = {}
     for piece, ids in pool.ids.chunks(CHUNK):
         vectors = pool.load(ids).numpy()
-        finite: Any = np.isfinite(vectors).all(axis=1).tolist()
-        nothing: Any = np.equal(vectors, 0).all(axis=1).tolist()
-        for item, good, zero, row in zip(ids, finite, nothing, vectors, strict=True):
-            if not good:
+        broken = set(np.flatnonzero(~np.isfinite(vectors).all(axis=1)).tolist())
+        nothing = set(np.flatnonzero(np.equal(vectors, 0).all(axis=1)).tolist())
+        for place, (item, row) in enumerate(zip(ids, vectors, strict=True)):
+            if place in broken:
                 sentence = f"item '{item}' holds NaN or infinity. Repair or drop its row."
                 faults.setdefault("not finite", {})[item] = sentence
-            elif zero:
+            elif place in nothing:
                 faults.setdefault("all zero", {})[item] = f"item '{item}' is all zeros: it was never encoded."
             else:
                 same.setdefault(hashlib.blake2b(row.tobytes(), digest_size=16).digest(), []).append(item)
