@@ -19,8 +19,9 @@ from mqnet import __version__
 from mqnet.errors import ConfigError, InputError
 from mqnet.models.head import Head
 from mqnet.models.mlp import FittedHead
-from mqnet.project.predict import NONE_OF_THESE, Predictor
+from mqnet.project.predict import Predictor
 from mqnet.project.sorter import Sorter
+from mqnet.server.annotations import NONE_OF_THESE
 from mqnet.store.blobs import write_durably
 
 TENSORS, GRAPH, PAGE = "model.safetensors", "model.onnx", "model.json"

@@ -21,10 +21,9 @@ from mqnet.models.encode import CHUNK, Watcher
 from mqnet.project.sorter import Sorter, fit_sorter
 from mqnet.project.tables import Rows, write_rows
 from mqnet.rng import Key
+from mqnet.server.annotations import NONE_OF_THESE
 from mqnet.types import Pool
 
-NONE_OF_THESE = "none of these"
-"""What an item is called that belongs to no known class."""
 LOGITS = frozenset({"logits"})
 
 
