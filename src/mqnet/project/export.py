@@ -188,8 +188,12 @@ def _image_folder(folder: Path, lines: Sequence[Labelled], root: Path) -> None:
 def _card(lines: Sequence[Labelled], kind: str, name: str) -> str:
     labels = sorted({line.label for line in lines})
     where = "train" if kind == "image" else "data"
-    head = {"pretty_name": name, "task_categories": [f"{kind}-classification"] if kind != "vector" else []}
-    head["configs"] = [{"config_name": "default", "data_files": [{"split": "train", "path": f"{where}/**"}]}]
+    files = [{"split": "train", "path": f"{where}/**"}]
+    head = {
+        "pretty_name": name,
+        "task_categories": [] if kind == "vector" else [f"{kind}-classification"],
+        "configs": [{"config_name": "default", "data_files": files}],
+    }
     # JSON is YAML
     front = "\n".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in head.items())
     counts = "\n".join(f"- {label}: {sum(line.label == label for line in lines)}" for label in labels)

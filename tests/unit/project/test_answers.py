@@ -67,10 +67,10 @@ def test_what_is_no_answer_names_the_item(value: object) -> None:
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path) -> None:
-    with pytest.raises(InputError, match="nowhere.csv' does not exist"):
+    with pytest.raises(InputError, match=r"nowhere\.csv' does not exist"):
         read_answers(tmp_path / "nowhere.csv", CLASSES)
     (tmp_path / "bad.csv").write_bytes(b"item,answer\n\xff,cat\n")
-    with pytest.raises(InputError, match=r"bad.csv' is no UTF-8"):
+    with pytest.raises(InputError, match=r"bad\.csv' is no UTF-8"):
         read_answers(tmp_path / "bad.csv", CLASSES)
     (tmp_path / "excel.csv").write_bytes(b"\xef\xbb\xbfitem,answer\r\na,cat\r\n")
     assert read_answers(tmp_path / "excel.csv", CLASSES) == {"a": Known("cat")}

@@ -9,6 +9,8 @@ import typer
 
 from mqnet.cli.app import JobsOption, JsonOption, OutOption, PluginOption, app
 
+HOME = Path("mqnet-campaign")
+
 
 @app.command()
 def demo(out: OutOption = Path("demo"), jobs: JobsOption = None, json: JsonOption = False) -> None:
@@ -42,9 +44,17 @@ def report(folder: Annotated[Path, typer.Argument(help="The folder of a run.")])
 
 @app.command()
 def status(
-    folder: Annotated[Path, typer.Argument(help="The folder of a run or a campaign.")], json: JsonOption = False
+    folder: Annotated[Path, typer.Argument(help="The folder of a run or a campaign.", show_default=True)] = HOME,
+    json: JsonOption = False,
 ) -> None:
     """Say how far a run or a campaign is."""
+    from mqnet.project.folder import is_project
+
+    if is_project(folder):
+        from mqnet.cli import projects
+
+        projects.status(folder, json)
+        return
     from mqnet.cli import experiments
 
     experiments.status(folder, json)

@@ -1,0 +1,64 @@
+"""The vectors of a project, in its folder: copied, or made by an encoder."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from mqnet.data.pools import ArrayPool, open_npy, open_parquet
+from mqnet.data.sources import Source
+from mqnet.errors import ConfigError
+from mqnet.ids import CHUNK, RowNames
+from mqnet.models.encode import Watcher
+from mqnet.store.blobs import disk_error, sync_folder, write_durably
+
+Vectors = Callable[[Path], ArrayPool]
+"""Writes the vectors of a source to the file named, with its ids beside it, and opens them."""
+
+
+def source_vectors(source: Source) -> ArrayPool:
+    """The pool of a source of vectors."""
+    if source.path.suffix.lower() == ".npy":
+        return open_npy(source.path)
+    return open_parquet(source.path, id_column=source.id_column, vector_column=source.vector_column)
+
+
+def copy_vectors(pool: ArrayPool, place: Path, watch: Watcher | None = None) -> ArrayPool:
+    """Write the vectors to a `.npy` file with the ids beside it, a chunk at a time, and open it."""
+    names = place.with_suffix(".ids.json")
+    if isinstance(pool.ids.names, RowNames):
+        names.unlink(missing_ok=True)
+    else:
+        write_durably(names, json.dumps(list(pool.ids), ensure_ascii=False).encode())
+    temporary = place.with_name(f".{place.name}.{os.getpid()}.part")
+    try:
+        shape = (len(pool.ids), pool.dim)
+        copy = np.lib.format.open_memmap(temporary, mode="w+", dtype=pool.vectors.dtype, shape=shape)
+        for piece, some in pool.ids.chunks(CHUNK):
+            copy[piece] = pool.load(some).numpy()
+            if watch is not None:
+                watch(piece.stop, len(pool.ids))
+        copy.flush()
+        del copy
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(place)
+        sync_folder(place.parent)
+    except OSError as error:
+        raise disk_error(place, error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return open_npy(place)
+
+
+def vectors_of(source: Source, encoder: str | None, watch: Watcher | None = None) -> tuple[str | None, Vectors]:
+    """The encoder's name (None for vectors, which need none) and what writes the vectors of a source to a file."""
+    if source.kind == "vector":
+        if encoder is not None:
+            raise ConfigError(f"'{source.path}' holds vectors already: leave --encoder out.")
+        return None, lambda place: copy_vectors(source_vectors(source), place, watch)
+    raise ConfigError("not yet")
