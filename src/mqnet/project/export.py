@@ -15,6 +15,7 @@ from mqnet.errors import InputError, StoreError
 from mqnet.project.tables import Rows, write_rows
 from mqnet.server.annotations import NONE_OF_THESE, annotation, task_data
 from mqnet.store.blobs import disk_error, make_folder, sync_folder, write_durably
+from mqnet.store.campaign import CampaignStore
 from mqnet.types import OOD, SKIP, Answer, Known
 
 Format = Literal["csv", "jsonl", "parquet", "hf", "coco", "labelstudio"]
@@ -64,6 +65,18 @@ class Exported:
     def json(self) -> str:
         """One JSON object."""
         return json.dumps(asdict(self))
+
+
+def answered(store: CampaignStore) -> list[Labelled]:
+    """Every answered item of a project, in the order of purchase, imported labels first."""
+    lines = store.ledger()
+    items = store.items([line.item for line in lines])
+    return [
+        Labelled(
+            line.item, line.answer, line.round, line.cost, line.annotator, items[line.item].kind, items[line.item].ref
+        )
+        for line in lines
+    ]
 
 
 def kept(lines: Sequence[Labelled], *, with_ood: bool, with_skipped: bool) -> list[Labelled]:

@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from mqnet.data.pools import ArrayPool, open_npy, open_parquet
-from mqnet.data.sources import Source
+from mqnet.data.sources import Source, open_source
 from mqnet.errors import ConfigError
 from mqnet.ids import CHUNK, RowNames
 from mqnet.models.encode import Watcher
 from mqnet.store.blobs import disk_error, sync_folder, write_durably
+from mqnet.store.project import Project
 
 Vectors = Callable[[Path], ArrayPool]
 """Writes the vectors of a source to the file named, with its ids beside it, and opens them."""
@@ -61,4 +62,16 @@ def vectors_of(source: Source, encoder: str | None, watch: Watcher | None = None
         if encoder is not None:
             raise ConfigError(f"'{source.path}' holds vectors already: leave --encoder out.")
         return None, lambda place: copy_vectors(source_vectors(source), place, watch)
+    raise ConfigError("not yet")
+
+
+def new_vectors(
+    folder: Path, settings: Project, items: Path, text_column: str | None, watch: Watcher | None = None
+) -> ArrayPool:
+    """The vectors of items that are not in the pool, by the project's own encoder."""
+    source = open_source(items, text_column=text_column)
+    if source.kind != settings.kind:
+        raise ConfigError(f"'{items}' holds {source.kind}s, the campaign's items are {settings.kind}s.")
+    if source.kind == "vector":
+        return source_vectors(source)
     raise ConfigError("not yet")

@@ -95,3 +95,45 @@ def undo(
     from mqnet.cli import projects
 
     projects.undo(folder, n, annotator, json)
+
+
+@app.command()
+def export(
+    folder: FolderArgument = HOME,
+    form: Annotated[
+        str, typer.Option("--format", help="csv, jsonl, parquet, hf (Hugging Face folder), coco or labelstudio.")
+    ] = "csv",
+    out: Annotated[Path | None, typer.Option("--out", help="The file to write (hf and --model: a folder).")] = None,
+    model: Annotated[bool, typer.Option("--model", help="Export the model of all answers, not the answers.")] = False,
+    with_ood: Annotated[bool, typer.Option("--with-ood", help="Items answered 'none of these', too.")] = False,
+    with_skipped: Annotated[bool, typer.Option("--with-skipped", help="Skipped items, too.")] = False,
+    image_prefix: Annotated[
+        str, typer.Option("--image-prefix", help="Of labelstudio: what stands before an image's path.")
+    ] = "/data/local-files/?d=",
+    json: JsonOption = False,
+) -> None:
+    """Write the labelled items for other tools, or the model trained on them."""
+    from mqnet.cli import results
+
+    names = {"hf": "labels", "coco": "labels.coco.json", "labelstudio": "labels.labelstudio.json"}
+    if model:
+        results.model(folder, out or folder / "export" / "model", json)
+    else:
+        place = out or folder / "export" / names.get(form, f"labels.{form}")
+        results.labels(folder, form, place, with_ood, with_skipped, image_prefix, json)
+
+
+@app.command()
+def predict(
+    folder: FolderArgument = HOME,
+    items: Annotated[
+        Path | None, typer.Option("--items", help="New items instead of the pool: a source of the same kind.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", help="A .csv, .jsonl or .parquet file.")] = Path("predictions.csv"),
+    text_column: Annotated[str | None, typer.Option("--text-column", help="Of new texts: their column.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Write what every item probably is: a class, how sure that is, and whether it is none of them."""
+    from mqnet.cli import results
+
+    results.predict(folder, items, out, text_column, json)
