@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -48,6 +49,7 @@ class CampaignStore:
         self.blobs = blobs
         self.folder = folder
         self._config: CampaignConfig | None = None
+        self._together = threading.local()
 
     @classmethod
     def create(cls, folder: Path | None, config: CampaignConfig, pool: Mapping[str, object]) -> CampaignStore:
@@ -104,12 +106,30 @@ class CampaignStore:
 
     @contextmanager
     def _write(self) -> Generator[sa.Connection]:
+        shared: sa.Connection | None = getattr(self._together, "connection", None)
+        if shared is not None:
+            with shared.begin_nested():
+                yield shared
+            return
         with _disk_errors(self.folder), self._engine.execution_options(write=True).begin() as connection:
             yield connection
 
     def writing(self) -> AbstractContextManager[sa.Connection]:
         """A transaction that may write, durable when it ends well: for the rooms of the store beside this one."""
         return self._write()
+
+    @contextmanager
+    def together(self) -> Generator[None]:
+        """One transaction for all that this thread writes meanwhile: the disk is waited for once.
+
+        Each write in it still happens whole or not at all; they are durable when this ends, not before.
+        """
+        with self._write() as connection:
+            self._together.connection = connection
+            try:
+                yield
+            finally:
+                self._together.connection = None
 
     def reading(self) -> AbstractContextManager[sa.Connection]:
         """A transaction that reads: it sees one moment of the database."""

@@ -79,7 +79,7 @@ class Inbox:
         """Up to n items for this person to answer, lent until the lease ends: theirs first, then the most wanted."""
         now = time.time()
         with self._store.writing() as connection:
-            settings = _settings(connection)
+            settings = settings_in(connection)
             query = open_query(connection, self._store.config_in(connection))
             connection.execute(leases.delete().where(leases.c.until <= now))
             open_items = frozenset(query.items) if query else frozenset[ItemId]()
@@ -107,7 +107,7 @@ class Inbox:
         """Take somebody's answers, all or none; a second answer to an item replaces their first."""
         with self._store.writing() as connection:
             config = self._store.config_in(connection)
-            settings = _settings(connection)
+            settings = settings_in(connection)
             query = open_query(connection, config)
             for one in given:
                 answer = as_answer(one.answer, config.classes, one.item)
@@ -136,7 +136,7 @@ class Inbox:
     def settle(self) -> None:
         """Buy what is open and answered already: early answers to items that a query has asked for since."""
         with self._store.writing() as connection:
-            settings, config = _settings(connection), self._store.config_in(connection)
+            settings, config = settings_in(connection), self._store.config_in(connection)
             while (query := open_query(connection, config)) is not None:
                 answered = sa.select(votes.c.item).distinct().where(votes.c.state == LIVE)
                 waiting = set(
@@ -178,7 +178,7 @@ class Inbox:
         round it stands until they answer again.
         """
         with self._store.writing() as connection:
-            settings, config = _settings(connection), self._store.config_in(connection)
+            settings, config = settings_in(connection), self._store.config_in(connection)
             mine = votes.c.annotator == annotator, votes.c.state == LIVE, ~votes.c.returned
             last = connection.execute(sa.select(votes).where(*mine).order_by(votes.c.seq.desc()).limit(1)).first()
             if last is None:
@@ -224,7 +224,8 @@ def as_vote(row: sa.Row[tuple[object, ...]]) -> Vote:
     return Vote(row.item, row.annotator, answer_from(row.kind, row.name), row.view, row.answered_at)
 
 
-def _settings(connection: sa.Connection) -> Project:
+def settings_in(connection: sa.Connection) -> Project:
+    """The project's settings, or the defaults for a campaign that is none."""
     return read_project(connection) or Project(name="", kind="vector", root=None, encoder=None, vectors="")
 
 

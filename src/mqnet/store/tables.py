@@ -114,7 +114,7 @@ votes = sa.Table(
     sa.Column("returned", sa.Boolean, nullable=False),
     sa.Column("answered_at", sa.Float, nullable=False),
     sa.Index("votes_by_item", "item"),
-    sa.Index("votes_by_annotator", "annotator"),
+    sa.Index("votes_by_annotator", "annotator", "returned"),
 )
 
 leases = sa.Table(

@@ -49,7 +49,7 @@ def upgrade() -> None:
         sa.Column("answered_at", sa.Float, nullable=False),
     )
     op.create_index("votes_by_item", "votes", ["item"])
-    op.create_index("votes_by_annotator", "votes", ["annotator"])
+    op.create_index("votes_by_annotator", "votes", ["annotator", "returned"])
     op.create_table(
         "leases",
         sa.Column("item", sa.Text, primary_key=True),
