@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import exc
@@ -16,23 +17,24 @@ from sqlalchemy import exc
 from mqnet.errors import AnswerError, StoreError
 from mqnet.store import schema
 from mqnet.store.blobs import Blobs, FolderBlobs, MemoryBlobs, make_folder, sync_folder
-from mqnet.store.codec import from_json, to_json
+from mqnet.store.codec import costs_from, from_json, to_json
 from mqnet.store.items import Item, add_items, find_items
 from mqnet.store.ledger import answer_from
 from mqnet.store.project import Project, read_project, write_project
 from mqnet.store.purchase import open_query, ranking_of, take
 from mqnet.store.tables import answer_log, answers, campaign, candidates, rounds
-from mqnet.types import Answer, CampaignConfig, ItemId, LedgerLine, Query
+from mqnet.types import Answer, CampaignConfig, Costs, ItemId, LedgerLine, Query
 
 DATABASE = "campaign.db"
 
 
 @dataclass(frozen=True)
 class RoundRecord:
-    """What is stored of a round: its budget, the digests of its arrays and its measurements."""
+    """What is stored of a round: its budget, costs as measured, the digests of its arrays and its measurements."""
 
     round: int
     budget: float
+    costs: Costs | None = None
     closed: bool = False
     state_before: str | None = None
     snapshot: str | None = None
@@ -189,18 +191,18 @@ class CampaignStore:
         with self._engine.connect() as connection:
             rows = connection.execute(sa.select(rounds).order_by(rounds.c.round)).mappings().all()
         names = [field_.name for field_ in fields(RoundRecord)]
-        return [
-            RoundRecord(**{**{name: row[name] for name in names}, "metrics": json.loads(row["metrics"])})
-            for row in rows
-        ]
+        return [RoundRecord(**{name: _parsed(name, row[name]) for name in names}) for row in rows]
 
-    def open_round(self, record: RoundRecord, ranking: Sequence[tuple[ItemId, float]]) -> None:
-        """Start a round with its ranking: one transaction, so that a query is stored whole or not at all."""
+    def open_round(
+        self, record: RoundRecord, ranking: Sequence[tuple[ItemId, float]], drawn: Collection[ItemId] = ()
+    ) -> None:
+        """Start a round with its ranking and who in it was drawn at random: one transaction, all of it or nothing."""
         values = {field_.name: getattr(record, field_.name) for field_ in fields(record)}
         values |= {"metrics": json.dumps(dict(record.metrics)), "opened_at": time.time()}
+        values |= {"costs": None if record.costs is None else json.dumps(asdict(record.costs))}
         with self._write() as connection:
             connection.execute(rounds.insert().values(**values))
-            self._add_candidates(connection, record.round, 0, ranking)
+            self._add_candidates(connection, record.round, 0, ranking, drawn)
 
     def extend_ranking(self, round_: int, ranking: Sequence[tuple[ItemId, float]], snapshot: str | None) -> None:
         """Replace a round's ranking by a longer one that begins with it."""
@@ -213,10 +215,14 @@ class CampaignStore:
 
     @staticmethod
     def _add_candidates(
-        connection: sa.Connection, round_: int, start: int, ranking: Sequence[tuple[ItemId, float]]
+        connection: sa.Connection,
+        round_: int,
+        start: int,
+        ranking: Sequence[tuple[ItemId, float]],
+        drawn: Collection[ItemId] = (),
     ) -> None:
         rows = [
-            {"round": round_, "position": start + i, "item": item, "score": float(score)}
+            {"round": round_, "position": start + i, "item": item, "score": float(score), "audit": item in drawn}
             for i, (item, score) in enumerate(ranking)
         ]
         if rows:
@@ -243,6 +249,15 @@ class CampaignStore:
         """The ranking of a round, best first: at least the items that were asked."""
         with self._engine.connect() as connection:
             return ranking_of(connection, round_)
+
+    def drawn(self) -> dict[int, list[ItemId]]:
+        """The items each round's audit drew, in the order of the ranking; rounds without any are left out."""
+        query = sa.select(candidates.c.round, candidates.c.item).where(candidates.c.audit)
+        out: dict[int, list[ItemId]] = {}
+        with self._engine.connect() as connection:
+            for row in connection.execute(query.order_by(candidates.c.round, candidates.c.position)):
+                out.setdefault(row.round, []).append(row.item)
+        return out
 
     def scores(self, round_: int) -> dict[ItemId, float]:
         """The ranking's items with their scores, best first."""
@@ -279,7 +294,7 @@ class CampaignStore:
         query = sa.select(answers).order_by(answers.c.round, answers.c.position)
         with self._engine.connect() as connection:
             return [
-                LedgerLine(r.round, r.position, r.item, answer_from(r.kind, r.name), r.cost, r.annotator)
+                LedgerLine(r.round, r.position, r.item, answer_from(r.kind, r.name), r.cost, r.annotator, r.audit)
                 for r in connection.execute(query)
             ]
 
@@ -288,6 +303,10 @@ class CampaignStore:
         query = sa.select(answer_log).order_by(answer_log.c.seq)
         with self._engine.connect() as connection:
             return [(r.item, r.kind, r.name, r.cost) for r in connection.execute(query)]
+
+
+def _parsed(name: str, value: Any) -> Any:
+    return json.loads(value) if name == "metrics" else costs_from(value) if name == "costs" else value
 
 
 @contextmanager

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 import sqlalchemy as sa
 
 from mqnet.errors import AnswerError
-from mqnet.store.ledger import answer_columns, offered
+from mqnet.store.codec import costs_from
+from mqnet.store.ledger import answer_columns, charged, offered
 from mqnet.store.tables import answer_log, answers, candidates, rounds
-from mqnet.types import Answer, CampaignConfig, ItemId, Query, as_answer
+from mqnet.types import Answer, CampaignConfig, Costs, ItemId, Query, as_answer
 
 
 def take(
@@ -21,22 +22,25 @@ def take(
     open_items = frozenset(query.items) if query else frozenset[ItemId]()
     old = _answered(connection, list(given))
     places = _places(connection, query.round, list(given)) if query else {}
+    touched = {round_ for round_, *_ in old.values()} | ({query.round} if query else set[int]())
+    charges = {round_: _charges(connection, config, round_) for round_ in touched}
     new: list[dict[str, object]] = []
     log: list[dict[str, object]] = []
     for item, value in given.items():
         answer = as_answer(value, config.classes, item)
         kind, name = answer_columns(answer)
         row: dict[str, object] = {"item": item, "kind": kind, "name": name, "annotator": annotator}
-        row |= {"cost": float(config.costs.of(answer)), "answered_at": time.time()}
+        row["answered_at"] = time.time()
         if item in old:
             round_, *answered = old[item]
             if answered == [kind, name]:
                 continue
-            row["round"] = round_
+            row |= {"round": round_, "cost": float(charges[round_].of(answer))}
             connection.execute(answers.update().where(answers.c.item == item).values(**row))
         elif query is not None and item in open_items:
-            row["round"] = query.round
-            new.append({**row, "position": places[item]})
+            row |= {"round": query.round, "cost": float(charges[query.round].of(answer))}
+            position, audit = places[item]
+            new.append({**row, "position": position, "audit": audit})
         else:
             raise AnswerError(_not_asked(item, query))
         log.append(row)
@@ -61,25 +65,32 @@ def _answered(connection: sa.Connection, items: Sequence[ItemId]) -> dict[ItemId
     return out
 
 
-def _places(connection: sa.Connection, round_: int, items: Sequence[ItemId]) -> dict[ItemId, int]:
-    """Where these items stand in a round's ranking."""
-    out: dict[ItemId, int] = {}
+def _places(connection: sa.Connection, round_: int, items: Sequence[ItemId]) -> dict[ItemId, tuple[int, bool]]:
+    """Where these items stand in a round's ranking, and whether the audit drew them."""
+    out: dict[ItemId, tuple[int, bool]] = {}
     for start in range(0, len(items), 500):
-        query = sa.select(candidates.c.item, candidates.c.position).where(
+        query = sa.select(candidates.c.item, candidates.c.position, candidates.c.audit).where(
             candidates.c.round == round_, candidates.c.item.in_(items[start : start + 500])
         )
-        out |= {r.item: r.position for r in connection.execute(query)}
+        out |= {r.item: (r.position, r.audit) for r in connection.execute(query)}
     return out
+
+
+def _charges(connection: sa.Connection, config: CampaignConfig, round_: int) -> Costs:
+    text = connection.execute(sa.select(rounds.c.costs).where(rounds.c.round == round_)).scalar_one()
+    return charged(config, costs_from(text))
 
 
 def open_query(connection: sa.Connection, config: CampaignConfig) -> Query | None:
     """The items that may be answered now, none when the round awaits its closing; None when no round is open."""
-    row = connection.execute(sa.select(rounds.c.round, rounds.c.budget).where(~rounds.c.closed)).first()
+    columns = rounds.c.round, rounds.c.budget, rounds.c.costs
+    row = connection.execute(sa.select(*columns).where(~rounds.c.closed)).first()
     if row is None:
         return None
     query = sa.select(answers.c.item, answers.c.cost).where(answers.c.round == row.round)
     answered = {r.item: r.cost for r in connection.execute(query)}
-    return Query(row.round, offered(ranking_of(connection, row.round), answered, row.budget, config.costs))
+    charges = charged(config, costs_from(row.costs))
+    return Query(row.round, offered(ranking_of(connection, row.round), answered, row.budget, charges))
 
 
 def _not_asked(item: ItemId, query: Query | None) -> str:

@@ -29,6 +29,8 @@ rounds = sa.Table(
     sa.Column("metrics", sa.Text, nullable=False),
     sa.Column("opened_at", sa.Float, nullable=False),
     sa.Column("closed_at", sa.Float),
+    # as measured when the round began, as JSON; none where the stated costs are all that count
+    sa.Column("costs", sa.Text),
 )
 
 candidates = sa.Table(
@@ -38,6 +40,7 @@ candidates = sa.Table(
     sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("item", sa.Text, nullable=False),
     sa.Column("score", sa.Float, nullable=False),
+    sa.Column("audit", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Index("candidates_by_item", "item"),
 )
 
@@ -52,6 +55,7 @@ answers = sa.Table(
     sa.Column("cost", sa.Float, nullable=False),
     sa.Column("annotator", sa.Text, nullable=False),
     sa.Column("answered_at", sa.Float, nullable=False),
+    sa.Column("audit", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.UniqueConstraint("round", "position"),
 )
 
