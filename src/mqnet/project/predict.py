@@ -57,6 +57,11 @@ class Predictions:
     junk: Tensor  # [n]
     is_junk: Tensor  # [n]
 
+    def counts(self, n_classes: int) -> list[int]:
+        """How many items are predicted as each class, and last as none of them."""
+        verdict = torch.where(self.is_junk, n_classes, self.classes)
+        return torch.bincount(verdict, minlength=n_classes + 1).tolist()
+
 
 def predictor(learner: ActiveLearner) -> Predictor:
     """The model and the sorter of all answers given so far; without an answer that names a class it is an error."""

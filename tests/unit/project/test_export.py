@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from mqnet.cli.results import labels
+from mqnet.cli.outcome import labels
 from mqnet.errors import AnswerError, ConfigError, InputError, StoreError
 from mqnet.project.answers import parse_answers
 from mqnet.project.export import Labelled, answered, export, kept

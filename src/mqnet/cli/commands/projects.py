@@ -113,14 +113,14 @@ def export(
     json: JsonOption = False,
 ) -> None:
     """Write the labelled items for other tools, or the model trained on them."""
-    from mqnet.cli import results
+    from mqnet.cli import outcome
 
     names = {"hf": "labels", "coco": "labels.coco.json", "labelstudio": "labels.labelstudio.json"}
     if model:
-        results.model(folder, out or folder / "export" / "model", json)
+        outcome.model(folder, out or folder / "export" / "model", json)
     else:
         place = out or folder / "export" / names.get(form, f"labels.{form}")
-        results.labels(folder, form, place, with_ood, with_skipped, image_prefix, json)
+        outcome.labels(folder, form, place, with_ood, with_skipped, image_prefix, json)
 
 
 @app.command()
@@ -134,6 +134,6 @@ def predict(
     json: JsonOption = False,
 ) -> None:
     """Write what every item probably is: a class, how sure that is, and whether it is none of them."""
-    from mqnet.cli import results
+    from mqnet.cli import outcome
 
-    results.predict(folder, items, out, text_column, json)
+    outcome.predict(folder, items, out, text_column, json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from json import dumps
 from pathlib import Path
 from typing import Annotated
 
@@ -35,11 +36,19 @@ def run(
 
 
 @app.command()
-def report(folder: Annotated[Path, typer.Argument(help="The folder of a run.")]) -> None:
-    """Write a self-contained report.html about a run."""
-    from mqnet.experiment.report import write_report
+def report(
+    folder: Annotated[Path, typer.Argument(help="The folder of a run or a campaign.", show_default=True)] = HOME,
+    json: JsonOption = False,
+) -> None:
+    """Write a self-contained report.html about a run or a campaign."""
+    from mqnet.project.folder import is_project
 
-    typer.echo(str(write_report(folder)))
+    if is_project(folder):
+        from mqnet.project.report import write_report
+    else:
+        from mqnet.experiment.report import write_report
+    path = str(write_report(folder))
+    typer.echo(dumps({"report": path}) if json else path)
 
 
 @app.command()
