@@ -7,11 +7,12 @@ from pathlib import Path
 
 from mqnet.cli.bars import Bar
 from mqnet.data.sources import open_source
+from mqnet.encoders.base import default_encoder
 from mqnet.errors import ConfigError, InputError
 from mqnet.project.answers import read_answers
 from mqnet.project.start import People, import_summary, start
 from mqnet.project.vectors import vectors_of
-from mqnet.types import Budget, CampaignConfig, Costs, Plugin
+from mqnet.types import Budget, BudgetUnit, CampaignConfig, Costs, CostSource, Initial, Plugin
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,17 @@ class Wanted:
     round_budget: float
     out: Path
     encoder: str | None
+    skip_unreadable: bool
     text_column: str | None
     id_column: str | None
     labels: Path | None
     cost_known: float
     cost_ood: float
     cost_skip: float
+    budget_unit: BudgetUnit
+    ranking_costs: CostSource
+    audit_share: float
+    initial: Initial
     rounds: int | None
     strategy: str
     model: str
@@ -45,17 +51,21 @@ def init(wanted: Wanted, as_json: bool) -> None:
     """Make a project and say what to do next."""
     config = CampaignConfig(
         classes=class_names(wanted.classes, wanted.classes_file),
-        budget=Budget(wanted.round_budget, wanted.total_budget),
+        budget=Budget(wanted.round_budget, wanted.total_budget, wanted.budget_unit),
         costs=Costs(wanted.cost_known, wanted.cost_ood, wanted.cost_skip),
         rounds=wanted.rounds,
         strategy=Plugin(wanted.strategy),
         model=Plugin(wanted.model),
         seed=wanted.seed,
+        audit_share=wanted.audit_share,
+        initial=wanted.initial,
+        ranking_costs=wanted.ranking_costs,
     )
     labels = read_answers(wanted.labels, config.classes) if wanted.labels is not None else {}
     source = open_source(wanted.source, text_column=wanted.text_column, id_column=wanted.id_column)
+    advice = "" if wanted.encoder or source.kind == "vector" else default_encoder(source.kind)[1]
     with Bar(f"vectors of {len(source)} {source.kind}s", as_json) as bar:
-        encoder, vectors = vectors_of(source, wanted.encoder, bar.watch)
+        encoder, vectors = vectors_of(source, wanted.encoder, bar.watch, skip_unreadable=wanted.skip_unreadable)
         made = start(
             source,
             wanted.out,
@@ -70,6 +80,12 @@ def init(wanted: Wanted, as_json: bool) -> None:
         return
     place = "" if str(made.folder) == "mqnet-campaign" else f" {made.folder}"
     print(f"A campaign over {made.n_items} {made.kind}s was made in '{made.folder}'.")
+    if made.n_left_out:
+        print(
+            f"{made.n_left_out} items could not be read and were left out: `mqnet doctor {wanted.source}` names them."
+        )
+    if advice:
+        print(advice)
     if labels:
         print(f"{made.n_imported} labels were imported, uncharged, as round 0: {import_summary(labels)}.")
     print(

@@ -174,9 +174,10 @@ def _range(found: Mapping[str, Any], *, percent: bool) -> str:
 
 
 def _landscape(learner: ActiveLearner) -> list[str]:
-    """The last explained round's figure; nothing where the strategy has none."""
+    """The figure of the last round with answers; nothing where there is none, or the strategy has none."""
+    rounds = [line.round for line in learner.ledger]
     try:
-        explained = explain(learner, len(learner.store.rounds()) - 1)
+        explained = explain(learner, max(rounds, default=0))
     except (ConfigError, InputError):
         return []
     caption = explained.sentence()

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mqnet.data.pools import verify
 from mqnet.data.sources import Source
-from mqnet.errors import InputError, PoolError
+from mqnet.errors import ConfigError, InputError, PoolError
+from mqnet.loop.first import class_arrays
 from mqnet.loop.learner import make_model, make_strategy
 from mqnet.project.answers import check_names
-from mqnet.project.vectors import Vectors
-from mqnet.store.blobs import disk_error, make_folder, sync_folder
+from mqnet.project.vectors import Vectors, name_vectors
+from mqnet.store.blobs import digest_of, disk_error, make_folder, sync_folder
 from mqnet.store.campaign import DATABASE, CampaignStore
 from mqnet.store.imported import import_answers
 from mqnet.store.items import Item
@@ -33,11 +35,19 @@ class Started:
     n_items: int
     kind: str
     n_imported: int
+    n_left_out: int
+    """Items that could not be read."""
 
     def json(self) -> str:
         """One JSON object."""
         return json.dumps(
-            {"folder": str(self.folder), "items": self.n_items, "kind": self.kind, "imported": self.n_imported}
+            {
+                "folder": str(self.folder),
+                "items": self.n_items,
+                "kind": self.kind,
+                "imported": self.n_imported,
+                "left_out": self.n_left_out,
+            }
         )
 
 
@@ -67,7 +77,10 @@ def start(
     `out` before everything is there.
     """
     labels, people = labels or {}, people or People()
-    config.check()
+    by_names = config.initial == "names"
+    if by_names and source.kind != "text":
+        raise ConfigError(f"--initial names needs texts; '{source.path}' holds {source.kind}s. Use random or diverse.")
+    replace(config, initial="random").check() if by_names else config.check()
     check_names(config.classes)
     make_strategy(config, False)
     make_model(config)
@@ -83,10 +96,17 @@ def start(
             leftover.unlink()
         pool = vectors(building / VECTORS)
         verify(pool)
+        names = class_arrays(name_vectors(building / VECTORS, config.classes)) if by_names else None
+        if names is not None:
+            config = replace(config, class_vectors=digest_of(names))
         description = {"fingerprint": pool.fingerprint(), "n_items": len(pool.ids)}
         store = CampaignStore.create(building, config, {**description, "path": str(out.absolute() / VECTORS)})
         try:
-            store.add_items(_items(source))
+            if names is not None:
+                store.blobs.put(names)
+            there = frozenset(pool.ids) if len(pool.ids) < len(source) else None  # items that cannot be read are not
+            store.add_items(_items(source, there))
+            labels = {item: answer for item, answer in labels.items() if there is None or item in there}
             root = _root(source, out) if source.kind == "image" else None
             name = people.name or source.path.absolute().stem
             store.set_project(
@@ -108,7 +128,7 @@ def start(
         _appear(building, out)
     finally:
         lock.release()
-    return Started(out, len(source), source.kind, len(labels))
+    return Started(out, len(pool.ids), source.kind, len(labels), len(source) - len(pool.ids))
 
 
 def import_summary(labels: Mapping[ItemId, Answer]) -> str:
@@ -118,8 +138,9 @@ def import_summary(labels: Mapping[ItemId, Answer]) -> str:
     return f"{n_known} known, {n_ood} none of these, {len(labels) - n_known - n_ood} skipped"
 
 
-def _items(source: Source) -> Iterator[Item]:
-    return (Item(item, source.kind, ref) for item, ref in zip(source.ids, source.refs, strict=True))
+def _items(source: Source, there: frozenset[ItemId] | None) -> Iterator[Item]:
+    pairs = zip(source.ids, source.refs, strict=True)
+    return (Item(item, source.kind, ref) for item, ref in pairs if there is None or item in there)
 
 
 def _check_labels(labels: Mapping[ItemId, Answer], source: Source) -> None:
@@ -149,6 +170,8 @@ def _root(source: Source, out: Path) -> str:
 def _appear(building: Path, out: Path) -> None:
     try:
         (building / "loop.lock").unlink(missing_ok=True)
+        for parts in building.glob(".*.parts"):  # of attempts with other encoders
+            shutil.rmtree(parts)
         building.replace(out)
         sync_folder(out.absolute().parent)
     except OSError as error:

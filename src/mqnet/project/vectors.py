@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mqnet.data.pools import ArrayPool, open_npy, open_parquet
 from mqnet.data.sources import Source, open_source
-from mqnet.errors import ConfigError
+from mqnet.encoders.base import default_encoder, make_encoder
+from mqnet.encoders.embed import embed, encode_new
+from mqnet.encoders.files import read_encoding
+from mqnet.errors import ConfigError, InputError
 from mqnet.ids import CHUNK, RowNames
 from mqnet.models.encode import Watcher
 from mqnet.store.blobs import disk_error, sync_folder, write_durably
@@ -56,13 +60,39 @@ def copy_vectors(pool: ArrayPool, place: Path, watch: Watcher | None = None) -> 
     return open_npy(place)
 
 
-def vectors_of(source: Source, encoder: str | None, watch: Watcher | None = None) -> tuple[str | None, Vectors]:
+def vectors_of(
+    source: Source, encoder: str | None, watch: Watcher | None = None, *, skip_unreadable: bool = False
+) -> tuple[str | None, Vectors]:
     """The encoder's name (None for vectors, which need none) and what writes the vectors of a source to a file."""
     if source.kind == "vector":
         if encoder is not None:
             raise ConfigError(f"'{source.path}' holds vectors already: leave --encoder out.")
         return None, lambda place: copy_vectors(source_vectors(source), place, watch)
-    raise ConfigError("not yet")
+    name = encoder or default_encoder(source.kind)[0]
+    make_encoder(name)  # what is missing is said now
+
+    def write(place: Path) -> ArrayPool:
+        try:
+            embed(source, place, encoder=name, skip_unreadable=skip_unreadable, watch=watch)
+        except InputError:
+            if not place.exists():
+                raise
+            place.unlink()  # of an earlier attempt with another encoder, or before the items changed
+            embed(source, place, encoder=name, skip_unreadable=skip_unreadable, watch=watch)
+        return open_npy(place)
+
+    return name, write
+
+
+def name_vectors(place: Path, classes: Sequence[str]) -> NDArray[np.float32]:
+    """The vectors [K, D] of class names, by the encoder that made the pool of texts at `place`."""
+    encoding = read_encoding(place)
+    made = encoding.make()
+    if made.takes != "text":
+        raise ConfigError(
+            f"the encoder '{encoding.encoder}' takes {made.takes}s: class names cannot be embedded by it."
+        )
+    return made.encode(list(classes)).numpy()
 
 
 def new_vectors(
@@ -74,4 +104,5 @@ def new_vectors(
         raise ConfigError(f"'{items}' holds {source.kind}s, the campaign's items are {settings.kind}s.")
     if source.kind == "vector":
         return source_vectors(source)
-    raise ConfigError("not yet")
+    ids, vectors, _ = encode_new(read_encoding(folder / settings.vectors), source, watch=watch)
+    return ArrayPool(vectors, ids, source=f"'{items}'")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from mqnet.cli.app import JsonOption, app
+from mqnet.types import BudgetUnit, CostSource, Initial
 
 HOME = Path("mqnet-campaign")
 FolderArgument = Annotated[Path, typer.Argument(help="The campaign's folder.", show_default=True)]
@@ -27,6 +28,9 @@ def init(
     encoder: Annotated[
         str | None, typer.Option("--encoder", help="What makes vectors of images or texts (default: one that is here).")
     ] = None,
+    skip_unreadable: Annotated[
+        bool, typer.Option("--skip-unreadable", help="Leave out items that cannot be read, instead of stopping.")
+    ] = False,
     text_column: Annotated[str | None, typer.Option("--text-column", help="Of a table: the column of texts.")] = None,
     id_column: Annotated[str | None, typer.Option("--id-column", help="Of a table: the column of ids.")] = None,
     labels: Annotated[
@@ -35,6 +39,19 @@ def init(
     cost_known: Annotated[float, typer.Option("--cost-known", help="What an answer that names a class costs.")] = 1.0,
     cost_ood: Annotated[float, typer.Option("--cost-ood", help="What the answer 'none of these' costs.")] = 1.0,
     cost_skip: Annotated[float, typer.Option("--cost-skip", help="What a skip costs.")] = 0.0,
+    budget_unit: Annotated[
+        BudgetUnit, typer.Option("--budget-unit", help="What budgets count: labels at their costs, or minutes.")
+    ] = "labels",
+    ranking_costs: Annotated[
+        CostSource, typer.Option("--ranking-costs", help="Which costs the ranking reckons with.")
+    ] = "stated",
+    audit_share: Annotated[
+        float,
+        typer.Option(
+            "--audit-share", min=0, max=0.9, help="The share of labels drawn at random, for honest estimates."
+        ),
+    ] = 0.05,
+    initial: Annotated[Initial, typer.Option("--initial", help="How the first round is drawn.")] = "random",
     rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="Rounds at most (default: no limit).")] = None,
     strategy: Annotated[str, typer.Option("--strategy", help="How items are chosen (`mqnet list`).")] = "mqnet",
     model: Annotated[str, typer.Option("--model", help="The target model (`mqnet list`).")] = "head",
@@ -52,8 +69,9 @@ def init(
 
     starting.init(
         starting.Wanted(
-            source, classes, classes_file, total_budget, round_budget, out, encoder, text_column, id_column, labels,
-            cost_known, cost_ood, cost_skip, rounds, strategy, model, seed, overlap, lease, early_answers, name,
+            source, classes, classes_file, total_budget, round_budget, out, encoder, skip_unreadable,
+            text_column, id_column, labels, cost_known, cost_ood, cost_skip, budget_unit, ranking_costs, audit_share,
+            initial, rounds, strategy, model, seed, overlap, lease, early_answers, name,
         ),
         json,
     )  # fmt: skip
