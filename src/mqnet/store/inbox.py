@@ -17,7 +17,7 @@ from mqnet.store.consensus import REVIEW, Vote, decide
 from mqnet.store.ledger import answer_columns, answer_from
 from mqnet.store.project import Project, read_project
 from mqnet.store.purchase import open_query, take, withdraw
-from mqnet.store.tables import answers, candidates, flags, leases, rounds, votes, worker
+from mqnet.store.tables import answers, candidates, flags, items, leases, rounds, votes, worker
 from mqnet.types import Answer, ItemId, Query, as_answer
 
 VIEWS = ("focus", "grid", REVIEW)
@@ -26,6 +26,10 @@ LIVE, REPLACED, WITHDRAWN = "live", "replaced", "withdrawn"
 
 class NotOpenError(AnswerError):
     """The item cannot be answered now, or there is nothing to take back."""
+
+
+class UnknownItemError(AnswerError):
+    """The item is not part of this campaign."""
 
 
 @dataclass(frozen=True)
@@ -125,12 +129,12 @@ class Inbox:
                 row = {"item": one.item, "round": round_, "annotator": annotator, "kind": kind, "name": name}
                 row |= {"seconds": one.seconds, "view": one.view, "key": one.key, "state": LIVE, "returned": False}
                 connection.execute(votes.insert().values(**row, answered_at=time.time()))
-            items = sorted({one.item for one in given})
-            connection.execute(leases.delete().where(leases.c.annotator == annotator, leases.c.item.in_(items)))
+            answered = sorted({one.item for one in given})
+            connection.execute(leases.delete().where(leases.c.annotator == annotator, leases.c.item.in_(answered)))
             # a walk back through one's answers starts anew
             walked = votes.c.annotator == annotator, votes.c.returned
             connection.execute(votes.update().where(*walked).values(returned=False))
-            self._settle(connection, settings, query, items)
+            self._settle(connection, settings, query, answered)
             return _receipts(connection, given)
 
     def settle(self) -> None:
@@ -147,13 +151,13 @@ class Inbox:
                     return
 
     def _settle(
-        self, connection: sa.Connection, settings: Project, query: Query | None, items: Iterable[ItemId]
+        self, connection: sa.Connection, settings: Project, query: Query | None, answered: Iterable[ItemId]
     ) -> int:
         """Write what the items' votes come to into the ledger; returns how many lines changed."""
         config = self._store.config_in(connection)
         open_items = frozenset(query.items) if query else frozenset[ItemId]()
         bought: dict[tuple[bool, str], dict[ItemId, Answer]] = {}
-        for item in items:
+        for item in answered:
             cast = votes_of(connection, item)
             answer = decide(cast, settings.overlap)
             line = _line(connection, item)
@@ -204,6 +208,11 @@ class Inbox:
             query = open_query(connection, config)
             return Undone(last.item, answer, True, query is None or last.item not in query.items)
 
+    def knows(self, item: ItemId) -> bool:
+        """Whether this is an item of the campaign."""
+        with self._store.reading() as connection:
+            return bool(_knows(connection, item))
+
     def flag(self, annotator: str, item: ItemId, flagged: bool, note: str = "") -> None:
         """Mark an item for the owner to look at, or take the mark away."""
         with self._store.writing() as connection:
@@ -211,6 +220,11 @@ class Inbox:
             if flagged:
                 row = {"item": item, "annotator": annotator, "note": note, "flagged_at": time.time()}
                 connection.execute(flags.insert().values(**row))
+
+
+def _knows(connection: sa.Connection, item: ItemId) -> bool:
+    shown, ranked = sa.exists().where(items.c.item == item), sa.exists().where(candidates.c.item == item)
+    return connection.execute(sa.select(sa.or_(shown, ranked))).scalar_one()
 
 
 def votes_of(connection: sa.Connection, item: ItemId) -> list[Vote]:
@@ -291,6 +305,8 @@ def _round_of(
     ranked = sa.select(sa.exists().where(candidates.c.item == item))
     if settings.early_answers and connection.execute(ranked).scalar_one():
         return None
+    if not _knows(connection, item):
+        raise UnknownItemError(f"item '{item}' is not part of this campaign.")
     raise NotOpenError(f"item '{item}' is not open: it was not asked, or its round is over.")
 
 

@@ -240,9 +240,9 @@ class Overview:
             config = self._store.config_in(connection)
             counts, cast = _counts(connection), _recent(connection)
             named = sa.select(answers.c.name, sa.func.count()).where(answers.c.kind == "known").group_by(answers.c.name)
-            by_class = {name: n for name, n in connection.execute(named).tuples()}
+            by_class = {row[0]: row[1] for row in connection.execute(named)}
             given = sa.select(votes.c.annotator, sa.func.count()).where(votes.c.state == LIVE)
-            by_person = dict(connection.execute(given.group_by(votes.c.annotator)).tuples().all())
+            by_person = {row[0]: row[1] for row in connection.execute(given.group_by(votes.c.annotator))}
             timed = sa.select(votes.c.annotator, votes.c.kind, votes.c.view, votes.c.seconds)
             timed = timed.where(votes.c.seconds.is_not(None), votes.c.state == LIVE)
             times = connection.execute(timed.order_by(votes.c.seq.desc()).limit(MOST_VOTES)).all()
@@ -254,7 +254,7 @@ class Overview:
                 name=name,
                 n=n,
                 median_seconds=_timing([row.seconds for row in times if row.annotator == name]).median,
-                agreement=agreement([vote for vote in several], name),
+                agreement=agreement(several, name),
                 reliability=reliability.get(name),
             )
             for name, n in sorted(by_person.items())

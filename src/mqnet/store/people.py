@@ -7,6 +7,7 @@ import hmac
 import re
 import secrets
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -43,7 +44,7 @@ class People:
     def __init__(self, store: CampaignStore) -> None:
         self._store = store
 
-    def list(self) -> list[User]:
+    def everybody(self) -> list[User]:
         """Everybody, revoked ones included, oldest first."""
         with self._store.reading() as connection:
             rows = connection.execute(sa.select(users).order_by(users.c.created_at, users.c.name))
@@ -85,11 +86,21 @@ class People:
                 raise InputError(f"'{name}' is the only owner. Add another one first.")
             connection.execute(users.update().where(users.c.name == name).values(revoked=True))
 
-    def known_by(self, token: str) -> User | None:
-        """Whose token this is. Every hash is compared, each in constant time: the time taken tells nothing."""
-        given, found = digest(token), None
+    def hashes(self) -> list[tuple[str, User]]:
+        """The token hash of everybody who may come in."""
         with self._store.reading() as connection:
-            for row in connection.execute(sa.select(users).where(~users.c.revoked)).all():
-                if hmac.compare_digest(row.token_hash, given):
-                    found = User(row.name, row.role, row.created_at)
-        return found
+            rows = connection.execute(sa.select(users).where(~users.c.revoked))
+            return [(row.token_hash, User(row.name, row.role, row.created_at)) for row in rows]
+
+    def known_by(self, token: str) -> User | None:
+        """Whose token this is."""
+        return known_among(self.hashes(), token)
+
+
+def known_among(hashes: Iterable[tuple[str, User]], token: str) -> User | None:
+    """Whose token this is. All hashes are compared, each in constant time: the time taken tells nothing."""
+    given, found = digest(token), None
+    for stored, user in hashes:
+        if hmac.compare_digest(stored, given):
+            found = user
+    return found

@@ -10,7 +10,7 @@ from mqnet.errors import AnswerError, ConfigError, InputError, PoolError
 from mqnet.store.campaign import CampaignStore, RoundRecord
 from mqnet.store.consensus import REVIEW, Vote, agreement, dawid_skene, decide
 from mqnet.store.health import Health
-from mqnet.store.inbox import Given, Inbox, NotOpenError
+from mqnet.store.inbox import Given, Inbox, NotOpenError, UnknownItemError
 from mqnet.store.items import Item
 from mqnet.store.people import OWNER, People
 from mqnet.store.project import Project
@@ -99,7 +99,11 @@ def test_an_answer_is_bought_once_however_often_it_is_sent(early: bool) -> None:
 def test_answers_are_taken_all_or_none() -> None:
     store = make(early_answers=False)
     inbox = Inbox(store)
-    for item, answer, error in (("i8", "cat", NotOpenError), ("i1", "ca", AnswerError), ("zz", "cat", NotOpenError)):
+    for item, answer, error in (
+        ("i8", "cat", NotOpenError),
+        ("i1", "ca", AnswerError),
+        ("zz", "cat", UnknownItemError),
+    ):
         with pytest.raises(error, match=item):
             inbox.submit("ann", [Given("i0", "cat", "a"), Given(item, answer, "b")])
     assert not store.ledger()
