@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,7 +82,7 @@ def embed(
         for shard, file in zip(shards, files, strict=True):
             if not file.exists():
                 write_durably(file, _encoded(made, items, shard, skip_unreadable, watch))
-            if watch is not None:
+            elif watch is not None:
                 watch(shard.stop, len(items))
         written = write_pool(place, items, files, encoding, digest)
     finally:
@@ -98,6 +99,29 @@ def encode_new(
     rows, vectors, left_out = _encode_rows(made, source, range(len(source)), skip_unreadable, watch)
     ids = list(source.ids)
     return [ids[row] for row in rows], vectors, left_out
+
+
+def embedding_seconds(
+    source: Source, encoder: str | None = None, *, without: Collection[str] = ()
+) -> tuple[str, float]:
+    """The encoder that would be taken, and about how long it would need for the whole source, from a few items."""
+    name = encoder if encoder is not None else default_encoder(source.kind)[0]
+    made = _fitting(make_encoder(name), source, name)
+    some: list[int] = []
+    for row, item in enumerate(source.ids):
+        if item not in without:
+            some.append(row)
+        if len(some) == 2 * made.batch:
+            break
+    made.restore(made.fit(len(some), lambda rows: batches(made, source, [some[i] for i in rows], None), Key(0)))
+    seconds = [0.0, 0.0]
+    for turn in range(2):  # the first turn loads weights and warms up
+        rows = some[turn * made.batch : (turn + 1) * made.batch] or some[: made.batch]
+        started = time.perf_counter()
+        for batch in batches(made, source, rows, None):
+            made.encode(batch)
+        seconds[turn] = (time.perf_counter() - started) / len(rows)
+    return name, seconds[1] * len(source)
 
 
 def _fitting(made: Encoder, items: Source, name: str) -> Encoder:
