@@ -117,17 +117,30 @@ class ActiveLearner:
             self.store.blobs.put(names)
 
     @classmethod
-    def open(cls, folder: str | Path, pool: PoolLike | None = None, *, monitor: Monitor | None = None) -> ActiveLearner:
-        """Continue the campaign of a folder. The pool is found where it was, or given: its content must be the same."""
+    def open(
+        cls,
+        folder: str | Path,
+        pool: PoolLike | None = None,
+        *,
+        monitor: Monitor | None = None,
+        watch: Watcher | None = None,
+        looking: bool = False,
+    ) -> ActiveLearner:
+        """Continue the campaign of a folder. The pool is found where it was, or given: its content must be the same.
+
+        `looking` takes no lock: what is there can be looked at while another process works on it, and `ask` and `tell`
+        are left to that one.
+        """
         store = CampaignStore.open(Path(folder))
         config, place = store.config(), store.pool().get("path")
         store.close()
         if pool is None:
             if not isinstance(place, str):
                 raise PoolError(f"the pool of the campaign in '{folder}' was in memory: pass it again.")
-            pool = Path(place)
+            beside = Path(folder) / Path(place).name  # a pool inside the folder moves with it
+            pool = beside if beside.is_file() and not Path(place).is_file() else Path(place)
         learner = cls.__new__(cls)
-        learner._start(as_pool(pool), config, Path(folder), monitor, None, None)
+        learner._start(as_pool(pool), config, Path(folder), monitor, None, watch, looking=looking)
         return learner
 
     def _start(
@@ -139,6 +152,8 @@ class ActiveLearner:
         truth: Truth | None,
         watch: Watcher | None,
         validation: Reserved | None = None,
+        *,
+        looking: bool = False,
     ) -> None:
         self._validation = validation
         self.pool, self.config, self._monitor, self._truth, self._watch = pool, config, monitor, truth, watch
@@ -153,7 +168,7 @@ class ActiveLearner:
             raise PoolError("the pool is empty: there is nothing to ask.")
         description = {"fingerprint": pool.fingerprint(), "n_items": len(pool.ids), **_place(pool)}
         self._lock: LoopLock | None = None
-        if folder is not None:
+        if folder is not None and not looking:
             make_folder(folder)
             self._lock = LoopLock(folder)
         try:

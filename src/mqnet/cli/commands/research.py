@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from json import dumps
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from mqnet.cli.app import JobsOption, JsonOption, OutOption, PluginOption, app
+
+HOME = Path("mqnet-campaign")
 
 
 @app.command()
@@ -33,18 +36,34 @@ def run(
 
 
 @app.command()
-def report(folder: Annotated[Path, typer.Argument(help="The folder of a run.")]) -> None:
-    """Write a self-contained report.html about a run."""
-    from mqnet.experiment.report import write_report
+def report(
+    folder: Annotated[Path, typer.Argument(help="The folder of a run or a campaign.", show_default=True)] = HOME,
+    json: JsonOption = False,
+) -> None:
+    """Write a self-contained report.html about a run or a campaign."""
+    from mqnet.project.folder import is_project
 
-    typer.echo(str(write_report(folder)))
+    if is_project(folder):
+        from mqnet.project.report import write_report
+    else:
+        from mqnet.experiment.report import write_report
+    path = str(write_report(folder))
+    typer.echo(dumps({"report": path}) if json else path)
 
 
 @app.command()
 def status(
-    folder: Annotated[Path, typer.Argument(help="The folder of a run or a campaign.")], json: JsonOption = False
+    folder: Annotated[Path, typer.Argument(help="The folder of a run or a campaign.", show_default=True)] = HOME,
+    json: JsonOption = False,
 ) -> None:
     """Say how far a run or a campaign is."""
+    from mqnet.project.folder import is_project
+
+    if is_project(folder):
+        from mqnet.cli import projects
+
+        projects.status(folder, json)
+        return
     from mqnet.cli import experiments
 
     experiments.status(folder, json)

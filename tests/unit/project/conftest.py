@@ -1,0 +1,5 @@
+"""Projects for the tests of this room."""
+
+from small_project import make
+
+__all__ = ["make"]
