@@ -1,0 +1,80 @@
+// What is going on, in one calm sentence or two: for the line above the item, and for the page when there is no item.
+
+import { h } from "./dom.js";
+import { count, duration } from "./words.js";
+
+/** `{ tone, title, text, links }` for a state; `hasItem` says whether there is something to answer. */
+export function situation({ state, campaign, hasItem, reachable }) {
+  if (!reachable && !hasItem) {
+    return { tone: "wait", title: "The server does not answer", text: "This page tries again by itself." };
+  }
+  const { round, progress, worker } = state;
+  const eta = worker?.eta_seconds;
+  const left = eta === null || eta === undefined ? "" : `, about ${duration(eta)} left`;
+  switch (state.state) {
+    case "done":
+      return {
+        tone: "done",
+        title: "The budget is spent",
+        text: `${count(progress.n_known, "item")} of known classes, ${progress.n_ood} none of these. Thank you.`,
+        links: [["/dashboard", "See what came of it"]],
+      };
+    case "stopped":
+      return {
+        tone: "stop",
+        title: "The campaign was stopped",
+        text: state.message || "Its owner can start it again.",
+      };
+    case "early":
+    case "training": {
+      const idle = worker && !worker.alive;
+      const title = idle ? `Round ${round} waits for training` : `Round ${round} is training${left}`;
+      if (idle && !hasItem)
+        return { tone: "wait", title, text: worker.message || "No worker is running: start one with `mqnet work`." };
+      if (hasItem) {
+        const text = campaign.early_answers
+          ? "Go on: early answers are kept, and cost nothing until a later round asks for the item."
+          : "";
+        return { tone: "calm", title, text };
+      }
+      const text = "The next items come by themselves. Nothing to do until then.";
+      return { tone: "wait", title, text: state.message ? `${state.message} ${text}` : text };
+    }
+    default:
+      if (hasItem) return state.message ? { tone: "calm", title: state.message, text: "" } : null;
+      return {
+        tone: "wait",
+        title: "Nothing for you right now",
+        text: "The other items of this round are with other annotators. If one comes free, it appears here.",
+        links: [["/dashboard", "Dashboard"]],
+      };
+  }
+}
+
+/** The line above the item; hidden when there is nothing to say. */
+export function banner() {
+  const element = h("p", { class: "banner", role: "status", hidden: true });
+  return {
+    element,
+    update(found) {
+      const text = found ? [found.title, found.text].filter(Boolean).join(". ") : "";
+      element.hidden = !found;
+      if (element.dataset.text === text) return;
+      element.dataset.text = text;
+      element.className = `banner ${found?.tone ?? ""}`;
+      element.replaceChildren(...(found ? [h("strong", {}, found.title), found.text ? ` ${found.text}` : ""] : []));
+    },
+  };
+}
+
+/** What stands in an item's place when there is none. */
+export function nothing(found) {
+  return h(
+    "div",
+    { class: `nothing ${found.tone}` },
+    found.tone === "wait" ? h("span", { class: "pulse", "aria-hidden": "true" }) : null,
+    h("h2", {}, found.title),
+    h("p", {}, found.text),
+    (found.links ?? []).map(([href, text]) => h("a", { class: "plain", href }, text)),
+  );
+}
