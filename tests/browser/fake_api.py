@@ -1,6 +1,7 @@
-"""The app's HTTP contract in memory: a campaign the browser tests can put into any state, and a network they can break.
+"""The app's HTTP contract in memory: a campaign the tests can put into any state, a network they can break.
 
-Items come in the order given, a round is the next `round_budget` of them, and "training" lasts until `trained()` is called.
+Items come in the order given, a round is the next `round_budget` of them, and "training" lasts until `trained()` is
+called.
 What the real server must do is tested against the real server; this one is for what the page does.
 """
 
@@ -145,9 +146,7 @@ class FakeCampaign:
             for vote in self.votes:
                 if vote.item == item and vote.state == "live" and vote.user == user:
                     vote.state, round_ = "replaced", vote.round
-            self.votes.append(
-                Vote(item, given["answer"], user, round_, given["key"], given["seconds"], given["view"])
-            )
+            self.votes.append(Vote(item, given["answer"], user, round_, given["key"], given["seconds"], given["view"]))
         self._close()
         return 200, {"accepted": accepted, "progress": self.state()["progress"]}
 
@@ -191,7 +190,10 @@ class FakeCampaign:
                         {"annotator": v.user, "answer": v.answer, "at": v.at}
                         for v in self.votes if v.item == item and v.state == "live"
                     ],
-                    "flags": [{"annotator": who, "note": note} for (flagged, who), note in self.flags.items() if flagged == item],
+                    "flags": [
+                        {"annotator": who, "note": note}
+                        for (flagged, who), note in self.flags.items() if flagged == item
+                    ],
                 }
                 for item in sorted(items)
             ]
@@ -225,7 +227,11 @@ class FakeCampaign:
                 self.flags.pop((body["item"], user), None)
             return 200, {}
         if path == "/api/dashboard":
-            return 200, {"spent": self.spent, "total_budget": self.total_budget, "insight": self.insight} | self.dashboard
+            return 200, {
+                "spent": self.spent,
+                "total_budget": self.total_budget,
+                "insight": self.insight,
+            } | self.dashboard
         if path.startswith("/api/items/") and (item := path.removeprefix("/api/items/")) in self.items:
             return 200, self.shown(item)
         if not owner:
@@ -259,21 +265,22 @@ class _Handler(BaseHTTPRequestHandler):
         url = urlsplit(self.path)
         path = unquote(url.path)
         query = {name: values[0] for name, values in parse_qs(url.query).items()}
-        user = next((c.split("=")[1] for c in self.headers.get("Cookie", "").split("; ") if c.startswith("mqnet=")), None)
+        cookies = dict(cookie.split("=", 1) for cookie in self.headers.get("Cookie", "").split("; ") if cookie)
+        user = cookies.get("mqnet")
         campaign = self.campaign
         with campaign.lock:
             campaign.requests.append((method, path))
             broken = campaign.refuse(method, path)
             if broken is not None and broken[0] == 0:
                 self.close_connection = True
-                return
-            if broken is not None:
+            elif broken is not None:
                 self._send(*broken)
             elif path == "/login":
-                self._bytes(303, b"", "text/plain", {"Location": "/", "Set-Cookie": f"mqnet={query['token']}; HttpOnly; SameSite=Strict"})
+                cookie = f"mqnet={query['token']}; HttpOnly; SameSite=Strict"
+                self._bytes(303, b"", "text/plain", {"Location": "/", "Set-Cookie": cookie})
             elif path in PAGES or path.startswith("/static/"):
                 file = STATIC / (PAGES.get(path) or path.removeprefix("/static/"))
-                self._bytes(200 if file.is_file() else 404, file.read_bytes() if file.is_file() else b"", mimetypes.guess_type(file)[0] or "text/plain")
+                self._bytes(200, file.read_bytes(), mimetypes.guess_type(file)[0] or "text/plain")
             elif path.endswith("/image") and isinstance(image := campaign.items.get(path.split("/")[3]), bytes):
                 self._bytes(200, image, "image/png", {"Cache-Control": "private, max-age=3600"})
             else:
@@ -284,7 +291,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _bytes(self, status: int, content: bytes, kind: str, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
-        for name, value in ({"Content-Type": kind, "Content-Length": str(len(content)), "Content-Security-Policy": POLICY} | (headers or {})).items():
+        fixed = {"Content-Type": kind, "Content-Length": str(len(content)), "Content-Security-Policy": POLICY}
+        for name, value in (fixed | (headers or {})).items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(content)

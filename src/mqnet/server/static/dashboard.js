@@ -300,7 +300,7 @@ open(async (main) => {
     const [data, state] = await Promise.all([get("/api/dashboard"), get("/api/state")]);
     top.update(state.progress, state.round);
     top.saving("up to date", "saved");
-    const found = situation({ state, campaign, hasItem: true, reachable: true });
+    const found = situation({ state, hasItem: true, reachable: true });
     now.hidden = !found;
     if (found && now.textContent !== found.title) now.textContent = found.title;
     const text = JSON.stringify([data, state.round]);

@@ -102,7 +102,7 @@ export class GridView {
       { keys: ["s"], does: "mark it to be skipped", run: () => this.#mark({ kind: "skip" }) },
       { keys: [" "], does: "mark it with the pen, or unmark it", run: () => this.#toggle(this.#at) },
       { keys: ["r"], does: "choose the next class for the rest", run: () => this.#turnRest() },
-      { keys: ["Enter"], does: "confirm the page", run: () => this.#confirm() },
+      { keys: ["Enter"], does: "confirm the page", over: ".cell", run: () => this.#confirm() },
       { keys: ["u"], does: "take the last page back", run: () => this.#undo() },
       {
         keys: ["Backspace"],
@@ -151,7 +151,6 @@ export class GridView {
     const hasItem = this.#page.length > 0;
     const found = situation({
       state: session.state,
-      campaign: session.campaign,
       hasItem,
       reachable: session.reachable,
     });
@@ -287,14 +286,15 @@ export class GridView {
   #confirm() {
     const marks = this.#page.map((item) => [item, this.#answerFor(item)]).filter(([, answer]) => answer !== null);
     if (marks.length === 0) return write(this.told, "Nothing is marked yet.");
-    const open = this.#page.filter((item) => this.#answerFor(item) === null);
+    const seconds = this.#session.clock.seconds();
+    const answered = new Set(marks.map(([item]) => item.id));
+    const open = this.#page.filter((item) => !answered.has(item.id));
+    const stays = new Set(open.map((item) => item.id));
     this.#last = { page: this.#page, marks: new Map(this.#marks), n: marks.length };
-    this.#page = [];
-    this.#session.answerPage(marks, this.#session.clock.seconds());
+    const further = this.#session.ahead.filter((item) => !answered.has(item.id) && !stays.has(item.id));
+    this.#turnPage([...open, ...further].slice(0, this.size));
+    this.#session.answerPage(marks, seconds);
     this.#session.say(`Confirmed ${count(marks.length, "answer")}.`);
-    const next = [...open, ...this.#session.ahead.filter((item) => !open.includes(item))].slice(0, this.size);
-    this.#turnPage(next);
-    if (next.length === 0) this.items.focus();
     this.#session.refill();
     return this.update();
   }

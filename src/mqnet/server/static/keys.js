@@ -1,7 +1,8 @@
 // One listener for all keys, and the overlay that lists them. A view binds what it understands; nothing else is listened to.
 //
 // A binding is { keys, does, run, shift, typing, hidden }: `does` is its line in the overlay, `shift` asks for Shift with a
-// letter, and `typing` lets it through while the cursor is in a field that says `data-keys`.
+// letter, `typing` lets it through while the cursor is in a field that says `data-keys`, and `over` names controls from which
+// it takes Enter or Space.
 
 import { cap, h } from "./dom.js";
 
@@ -94,7 +95,8 @@ export class Keys {
       if (!field && LETTER.test(event.key)) this.#typed?.();
       return;
     }
-    if ((key === " " || key === "Enter") && event.target.closest?.("button, a, summary")) return; // the control's own
+    const control = event.target.closest?.("button, a, summary");
+    if ((key === " " || key === "Enter") && control && !(found.over && control.matches(found.over))) return; // its own
     event.preventDefault();
     if (!event.repeat || found.repeats) found.run(event);
   }

@@ -51,7 +51,9 @@ open(async (main) => {
   session.addEventListener("signedout", signedOut);
   session.outbox.addEventListener("signedout", signedOut);
 
-  turn(location.hash === "#grid" ? grid : focus);
+  const named = () => (location.hash === "#grid" ? grid : focus);
+  window.addEventListener("hashchange", () => turn(named()));
+  turn(named());
   update();
 
   async function poll() {

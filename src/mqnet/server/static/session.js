@@ -23,6 +23,7 @@ export class Session extends EventTarget {
   #images = new Map();
   #settled = new Map(); // item id -> when the server confirmed its answer
   #filling = null;
+  #again = false;
   #generation = 0;
   #renewed = 0;
   #state;
@@ -162,9 +163,22 @@ export class Session extends EventTarget {
   }
 
   /** Fetches the items ahead; the one in front stays where it is, unless `fresh`. */
-  refill(fresh = false) {
-    this.#filling ??= this.#fill(fresh).finally(() => (this.#filling = null));
-    return this.#filling;
+  async refill(fresh = false) {
+    if (this.#filling) {
+      this.#again = true; // what is being fetched may be old already
+      return this.#filling;
+    }
+    this.#filling = this.#fill(fresh);
+    try {
+      await this.#filling;
+    } finally {
+      this.#filling = null;
+    }
+    if (this.#again) {
+      this.#again = false;
+      return this.refill();
+    }
+    return undefined;
   }
 
   /** Reads the state, and the items ahead where they may have changed. */

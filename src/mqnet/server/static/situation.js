@@ -3,12 +3,20 @@
 import { h } from "./dom.js";
 import { count, duration } from "./words.js";
 
+const GO_ON = "Go on: early answers are kept, and cost nothing until a later round asks for the item.";
+
+function sentence(text) {
+  if (!text) return "";
+  const whole = text[0].toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(whole) ? whole : `${whole}.`;
+}
+
 /** `{ tone, title, text, links }` for a state; `hasItem` says whether there is something to answer. */
-export function situation({ state, campaign, hasItem, reachable }) {
+export function situation({ state, hasItem, reachable }) {
   if (!reachable && !hasItem) {
     return { tone: "wait", title: "The server does not answer", text: "This page tries again by itself." };
   }
-  const { round, progress, worker } = state;
+  const { progress, worker } = state;
   const eta = worker?.eta_seconds;
   const left = eta === null || eta === undefined ? "" : `, about ${duration(eta)} left`;
   switch (state.state) {
@@ -19,29 +27,19 @@ export function situation({ state, campaign, hasItem, reachable }) {
         text: `${count(progress.n_known, "item")} of known classes, ${progress.n_ood} none of these. Thank you.`,
         links: [["/dashboard", "See what came of it"]],
       };
-    case "stopped":
-      return {
-        tone: "stop",
-        title: "The campaign was stopped",
-        text: state.message || "Its owner can start it again.",
-      };
+    case "stopped": {
+      const text = sentence(state.message) || "The loop does not run at present.";
+      if (hasItem) return { tone: "calm", title: "No round is open", text: `${text} ${GO_ON}` };
+      return { tone: "stop", title: "No round is open", text };
+    }
     case "early":
     case "training": {
-      const idle = worker && !worker.alive;
-      const title = idle ? `Round ${round} waits for training` : `Round ${round} is training${left}`;
-      if (idle && !hasItem)
-        return { tone: "wait", title, text: worker.message || "No worker is running: start one with `mqnet work`." };
-      if (hasItem) {
-        const text = campaign.early_answers
-          ? "Go on: early answers are kept, and cost nothing until a later round asks for the item."
-          : "";
-        return { tone: "calm", title, text };
-      }
-      const text = "The next items come by themselves. Nothing to do until then.";
-      return { tone: "wait", title, text: state.message ? `${state.message} ${text}` : text };
+      const title = `The next round is being prepared${left}`;
+      if (hasItem) return { tone: "calm", title, text: GO_ON };
+      return { tone: "wait", title, text: "The next items come by themselves. Nothing to do until then." };
     }
     default:
-      if (hasItem) return state.message ? { tone: "calm", title: state.message, text: "" } : null;
+      if (hasItem) return null;
       return {
         tone: "wait",
         title: "Nothing for you right now",
