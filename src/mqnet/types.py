@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 from mqnet.errors import AnswerError, ConfigError, nearest_name
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from mqnet.ids import ItemIds
 
 ItemId: TypeAlias = str
+BudgetUnit: TypeAlias = Literal["labels", "minutes"]
+Initial: TypeAlias = Literal["random", "diverse", "names"]
+CostSource: TypeAlias = Literal["stated", "measured"]
 Arrays: TypeAlias = "dict[str, Tensor]"
 """Named plain tensors: what models and strategies remember, stored as safetensors."""
 
@@ -94,13 +97,19 @@ class Costs:
 
 @dataclass(frozen=True)
 class Budget:
-    """How much a round may spend, and all rounds together when `total` is set."""
+    """How much a round may spend, and all rounds together when `total` is set.
+
+    In `minutes` an answer is charged what answers like it were measured to take when its round began; what the costs
+    state (minutes per answer) is believed until there are measurements.
+    """
 
     round: float
     total: float | None = None
+    unit: BudgetUnit = "labels"
 
     def check(self, costs: Costs) -> None:
         """Refuse a budget that cannot buy a single label."""
+        one_of("budget_unit", self.unit, get_args(BudgetUnit))
         for name, value in (("budget", self.round), ("total_budget", self.total)):
             if value is not None and not (costs.dearest <= value < float("inf")):
                 raise ConfigError(
@@ -119,7 +128,11 @@ class Plugin:
 
 @dataclass(frozen=True)
 class CampaignConfig:
-    """Everything that defines a campaign but the pool's content; stored with it and never changed."""
+    """Everything that defines a campaign but the pool's content; stored with it and never changed.
+
+    `audit_share` of every round's labels is drawn uniformly. `initial` says how round 0 ranks, `class_vectors`
+    is the digest of the class names' vectors for `names`, `ranking_costs` says which costs the ranking reckons with.
+    """
 
     classes: tuple[str, ...]
     budget: Budget
@@ -128,6 +141,10 @@ class CampaignConfig:
     strategy: Plugin = field(default_factory=lambda: Plugin("random"))
     model: Plugin = field(default_factory=lambda: Plugin("head"))
     seed: int = 0
+    audit_share: float = 0.0
+    initial: Initial = "random"
+    class_vectors: str | None = None
+    ranking_costs: CostSource = "stated"
 
     def check(self) -> None:
         """Refuse a configuration that no campaign can run with."""
@@ -137,6 +154,12 @@ class CampaignConfig:
             raise ConfigError(f"class names must be unique and not empty; got {join(self.classes)}.")
         if self.rounds is not None and self.rounds < 1:
             raise ConfigError(f"rounds is {self.rounds}: a campaign has at least one round.")
+        if not 0 <= self.audit_share < 1:
+            raise ConfigError(f"audit_share is {self.audit_share}: a share of the budget lies from 0 to below 1.")
+        one_of("initial", self.initial, get_args(Initial))
+        one_of("ranking_costs", self.ranking_costs, get_args(CostSource))
+        if (self.initial == "names") != (self.class_vectors is not None):
+            raise ConfigError("initial = 'names' and a vector for each class name (class_vectors) belong together.")
         self.budget.check(self.costs)
 
 
@@ -150,7 +173,7 @@ class Query:
 
 @dataclass(frozen=True)
 class LedgerLine:
-    """One bought (or skipped) item: what was answered, in which round, at which cost."""
+    """One bought (or skipped) item: what was answered, in which round, at which cost; `audit`: drawn at random."""
 
     round: int
     position: int
@@ -158,6 +181,7 @@ class LedgerLine:
     answer: Answer
     cost: float
     annotator: str = ""
+    audit: bool = False
 
 
 @dataclass(frozen=True)
@@ -226,6 +250,12 @@ class Pool(Protocol):
     def fingerprint(self) -> str:
         """A hash of the ids and the content: two pools that are equal item by item share it."""
         ...
+
+
+def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+    """Refuse a value that is none of the choices."""
+    if value not in choices:
+        raise ConfigError(f"{name} is '{value}'; it is one of {', '.join(choices)}.")
 
 
 def join(names: Iterable[str]) -> str:

@@ -19,24 +19,30 @@ from mqnet.data.pools import ArrayPool, open_npy, open_parquet
 from mqnet.errors import ConfigError, PoolError, StoreError, nearest_name
 from mqnet.ids import ItemIds
 from mqnet.loop import rounds
+from mqnet.loop.audit import audit_places, draw, interleaved, whole_sample
+from mqnet.loop.costs import measured_costs
+from mqnet.loop.first import class_arrays, first_ranking
 from mqnet.loop.rounds import Labelled, Stopwatch
 from mqnet.models.base import FittedModel, TargetModel
 from mqnet.models.encode import Watcher
 from mqnet.oracles.simulated import Truth
 from mqnet.registry import MODEL, STRATEGY
 from mqnet.rng import Key
-from mqnet.store.blobs import make_folder
+from mqnet.store.blobs import digest_of, make_folder
 from mqnet.store.campaign import CampaignStore, RoundRecord
 from mqnet.store.codec import from_json, to_json
-from mqnet.store.ledger import affords_another, spent
+from mqnet.store.ledger import affords_another, charged, spent, sure_labels
 from mqnet.store.lock import LoopLock
 from mqnet.strategies.base import Strategy
 from mqnet.types import (
     Answer,
     Arrays,
     Budget,
+    BudgetUnit,
     CampaignConfig,
     Costs,
+    CostSource,
+    Initial,
     ItemId,
     LedgerLine,
     Plugin,
@@ -72,6 +78,11 @@ class ActiveLearner:
         strategy: str | Mapping[str, object] = "mqnet",
         model: str | Mapping[str, object] = "head",
         seed: int = 0,
+        audit_share: float = 0.0,
+        initial: Initial = "random",
+        class_vectors: NDArray[np.floating[Any]] | Tensor | None = None,
+        budget_unit: BudgetUnit = "labels",
+        ranking_costs: CostSource = "stated",
         folder: str | Path | None = None,
         monitor: Monitor | None = None,
         truth: Truth | None = None,
@@ -80,19 +91,26 @@ class ActiveLearner:
     ) -> None:
         if isinstance(classes, str):
             raise ConfigError(f"classes is the single text '{classes}'; give a list of names.")
+        names = None if class_vectors is None else class_arrays(class_vectors)
         config = CampaignConfig(
             classes=tuple(classes),
-            budget=Budget(budget, total_budget),
+            budget=Budget(budget, total_budget, budget_unit),
             costs=Costs(cost_known, cost_ood, cost_skip),
             rounds=rounds,
             strategy=as_plugin(strategy),
             model=as_plugin(model),
             seed=seed,
+            audit_share=audit_share,
+            initial=initial,
+            class_vectors=None if names is None else digest_of(names),
+            ranking_costs=ranking_costs,
         )
         config.check()
         self._start(
             as_pool(pool), config, Path(folder) if folder is not None else None, monitor, truth, watch, validation
         )
+        if names is not None:
+            self.store.blobs.put(names)
 
     @classmethod
     def open(cls, folder: str | Path, pool: PoolLike | None = None, *, monitor: Monitor | None = None) -> ActiveLearner:
@@ -221,30 +239,41 @@ class ActiveLearner:
         if total is not None:
             budget = min(budget, total - spent(lines))
         unlabelled = self.pool.ids.without([line.item for line in lines]).sorted()
-        if not len(unlabelled) or not affords_another((), budget, self.config.costs):
+        measured = measured_costs(self.store, self.config)
+        charges = charged(self.config, measured)
+        if not len(unlabelled) or not affords_another((), budget, charges):
             return False
-        n = self._n_ranked(budget)
+        places = audit_places(self.config, records, sure_labels(budget, charges))
+        drawn = draw(unlabelled, len(places), self._key(round_, "audit"))
+        n = self._n_ranked(budget, charges) + len(drawn)
         if round_ == 0:
-            record = RoundRecord(0, budget)
-            self.store.open_round(record, rounds.initial_ranking(self.pool, self.config, n))
+            first = first_ranking(self.pool, self.config, self.store.blobs, n)
+            audited = (
+                whole_sample(first, sure_labels(budget, charges))
+                if self.config.initial == "random"
+                else interleaved(first, drawn, places)
+            )
+            self.store.open_round(RoundRecord(0, budget, costs=measured), audited.ranking, audited.drawn)
             return True
         before = records[-1].state_after
         self._restore(before)
         watch = Stopwatch({})
         watch.start()
-        model, view = self._view(round_, unlabelled, lines, watch)
+        model, view = self._view(round_, unlabelled, lines, watch, measured)
         selection = rounds.select(self._strategy, self.config.strategy.name, view, n, self._key(round_, "select"))
         watch.stop("select")
-        measured = dict(self._monitor(view, selection, model)) if self._monitor is not None else {}
+        seen = dict(self._monitor(view, selection, model)) if self._monitor is not None else {}
+        audited = interleaved(_ranking(view.ids, selection), drawn, places)
         record = RoundRecord(
             round_,
             budget,
+            costs=measured,
             state_before=before,
-            snapshot=self.store.blobs.put(rounds.pack_snapshot(selection)),
+            snapshot=self.store.blobs.put(rounds.pack_snapshot(selection, audited.rows if drawn else None)),
             model=self._keep(model),
-            metrics=watch.seconds | measured,
+            metrics=watch.seconds | seen,
         )
-        self.store.open_round(record, _ranking(view.ids, selection))
+        self.store.open_round(record, audited.ranking, audited.drawn)
         return True
 
     def _view(
@@ -253,6 +282,7 @@ class ActiveLearner:
         unlabelled: ItemIds,
         lines: Sequence[LedgerLine],
         watch: Stopwatch,
+        measured: Costs | None,
         model: FittedModel | None = None,
     ) -> tuple[FittedModel, RoundView]:
         labelled = self._labelled(lines)
@@ -270,6 +300,7 @@ class ActiveLearner:
             self._columns,
             self.config,
             round_,
+            measured if measured is not None and self.config.ranking_costs == "measured" else self.config.costs,
             truth=truth,
             validation=self._validation,
             watch=self._watch,
@@ -287,7 +318,7 @@ class ActiveLearner:
         unlabelled = self.pool.ids.without([line.item for line in lines]).sorted()
         watch = Stopwatch({})
         watch.start()
-        return self._view(round_, unlabelled, lines, watch, model)
+        return self._view(round_, unlabelled, lines, watch, records[round_].costs, model)
 
     def _extend(self, round_: int) -> bool:
         """Rank more items for a round whose ranking was used up by skips; False when the round is truly over."""
@@ -296,11 +327,12 @@ class ActiveLearner:
         costs = [line.cost for line in lines if line.round == round_]
         ranking = self.store.scores(round_)
         gone = {line.item for line in lines if line.round < round_} | set(ranking)
-        if not affords_another(costs, record.budget, self.config.costs) or len(gone) >= len(self.pool.ids):
+        charges = charged(self.config, record.costs)
+        if not affords_another(costs, record.budget, charges) or len(gone) >= len(self.pool.ids):
             return False
-        n = 2 * len(ranking) + self._n_ranked(record.budget)
+        n = 2 * len(ranking) + self._n_ranked(record.budget, charges)
         if round_ == 0:
-            longer = rounds.initial_ranking(self.pool, self.config, n)
+            longer = first_ranking(self.pool, self.config, self.store.blobs, n)
             self.store.extend_ranking(0, [*ranking.items(), *(pair for pair in longer if pair[0] not in ranking)], None)
             return True
         _, view = self.view(round_)
@@ -358,9 +390,10 @@ class ActiveLearner:
     def _kept(self, record: RoundRecord) -> FittedModel | None:
         return self._model.restore(self._tensors(record.model)) if record.model is not None else None
 
-    def _n_ranked(self, budget: float) -> int:
+    @staticmethod
+    def _n_ranked(budget: float, charges: Costs) -> int:
         """Enough for a round of the cheapest answers, and some to replace skipped items."""
-        n = math.ceil(budget / self.config.costs.cheapest)
+        n = math.ceil(budget / charges.cheapest)
         return n + max(8, n // 10)
 
     def _key(self, round_: int, purpose: str) -> Key:

@@ -18,7 +18,7 @@ from mqnet.models.encode import Watcher, encode_items
 from mqnet.numerics.ranking import top_n
 from mqnet.rng import Key
 from mqnet.strategies.base import Strategy
-from mqnet.types import Arrays, CampaignConfig, Feedback, ItemId, Known, LedgerLine, Outcome, Pool, Selection
+from mqnet.types import Arrays, CampaignConfig, Costs, Feedback, ItemId, Known, LedgerLine, Outcome, Pool, Selection
 from mqnet.view import OOD_CLASS, LabelledView, RoundView
 
 
@@ -70,6 +70,7 @@ def make_view(
     columns: frozenset[str],
     config: CampaignConfig,
     round_: int,
+    costs: Costs,
     *,
     truth: torch.Tensor | None = None,
     validation: Reserved | None = None,
@@ -92,7 +93,7 @@ def make_view(
         n_classes=len(config.classes),
         round=round_,
         key=Key(config.seed).child("round", round_, "scores"),
-        costs=config.costs,
+        costs=costs,
         truth=truth,
         validation=held_out,
     )
@@ -122,11 +123,20 @@ def check_selection(selection: Selection, view: RoundView, n: int, name: str) ->
             raise PluginError(f"strategy '{name}': snapshot '{field}' has {len(column)} rows for {expected} items.")
 
 
-def pack_snapshot(selection: Selection) -> dict[str, NDArray[np.generic]]:
-    """A selection's snapshot and constants as arrays to store."""
-    rows = {f"row.{name}": column for name, column in selection.snapshot.items()}
-    constants = {f"constant.{name}": value for name, value in selection.constants.items()}
-    return {name: tensor.detach().numpy() for name, tensor in (rows | constants).items()}
+def pack_snapshot(selection: Selection, rows: NDArray[np.int64] | None = None) -> dict[str, NDArray[np.generic]]:
+    """A selection's snapshot and constants as arrays to store: a row for each place of the ranking.
+
+    `rows` [n] are the places' rows in the selection if they are not in order, -1 for items that only the audit drew:
+    their rows are zeros, which nothing reads.
+    """
+    columns = {name: column.detach() for name, column in selection.snapshot.items()}
+    if rows is not None:
+        chosen, drawn = torch.from_numpy(rows.clip(0)), torch.from_numpy(rows < 0)
+        columns = {name: column[chosen] for name, column in columns.items()}
+        for column in columns.values():
+            column[drawn] = 0
+    constants = {f"constant.{name}": value.detach().numpy() for name, value in selection.constants.items()}
+    return {f"row.{name}": column.numpy() for name, column in columns.items()} | constants
 
 
 def unpack_snapshot(arrays: Mapping[str, NDArray[np.generic]]) -> tuple[Arrays, Arrays]:
@@ -140,9 +150,13 @@ def unpack_snapshot(arrays: Mapping[str, NDArray[np.generic]]) -> tuple[Arrays, 
 def feedback_from(
     round_: int, arrays: Mapping[str, NDArray[np.generic]], lines: Sequence[LedgerLine], classes: tuple[str, ...]
 ) -> Feedback:
-    """What a round's answers teach: corrections since then are in it, skipped items are not."""
+    """What a round's answers teach: corrections since then are in it, skipped items and the audit's are not.
+
+    A strategy learns from what it asked for: the audit's items have no place in its snapshot, and a few of them, far
+    from all that was ranked high, would say little about the order at the top (docs/audit.md).
+    """
     number = {name: i for i, name in enumerate(classes)}
-    used = [line for line in lines if line.round == round_ and line.answer is not Outcome.SKIP]
+    used = [line for line in lines if line.round == round_ and line.answer is not Outcome.SKIP and not line.audit]
     rows, constants = unpack_snapshot(arrays)
     positions = torch.tensor([line.position for line in used], dtype=torch.long)
     answers = [number[line.answer.name] if isinstance(line.answer, Known) else OOD_CLASS for line in used]

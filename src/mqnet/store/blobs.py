@@ -37,6 +37,11 @@ def _encode(arrays: NamedArrays) -> tuple[str, bytes]:
     return hashlib.blake2b(encoded, digest_size=20).hexdigest(), encoded
 
 
+def digest_of(arrays: NamedArrays) -> str:
+    """The digest under which these arrays would be kept."""
+    return _encode(arrays)[0]
+
+
 class MemoryBlobs:
     """Arrays that live as long as the process."""
 

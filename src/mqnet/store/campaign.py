@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import exc
@@ -15,20 +17,24 @@ from sqlalchemy import exc
 from mqnet.errors import AnswerError, StoreError
 from mqnet.store import schema
 from mqnet.store.blobs import Blobs, FolderBlobs, MemoryBlobs, make_folder, sync_folder
-from mqnet.store.codec import from_json, to_json
-from mqnet.store.ledger import answer_columns, answer_from, offered
+from mqnet.store.codec import costs_from, from_json, to_json
+from mqnet.store.items import Item, add_items, find_items
+from mqnet.store.ledger import answer_from
+from mqnet.store.project import Project, read_project, write_project
+from mqnet.store.purchase import open_query, ranking_of, take
 from mqnet.store.tables import answer_log, answers, campaign, candidates, rounds
-from mqnet.types import Answer, CampaignConfig, ItemId, LedgerLine, Query, as_answer
+from mqnet.types import Answer, CampaignConfig, Costs, ItemId, LedgerLine, Query
 
 DATABASE = "campaign.db"
 
 
 @dataclass(frozen=True)
 class RoundRecord:
-    """What is stored of a round: its budget, the digests of its arrays and its measurements."""
+    """What is stored of a round: its budget, costs as measured, the digests of its arrays and its measurements."""
 
     round: int
     budget: float
+    costs: Costs | None = None
     closed: bool = False
     state_before: str | None = None
     snapshot: str | None = None
@@ -44,6 +50,8 @@ class CampaignStore:
         self._engine = engine
         self.blobs = blobs
         self.folder = folder
+        self._config: CampaignConfig | None = None
+        self._together = threading.local()
 
     @classmethod
     def create(cls, folder: Path | None, config: CampaignConfig, pool: Mapping[str, object]) -> CampaignStore:
@@ -100,15 +108,47 @@ class CampaignStore:
 
     @contextmanager
     def _write(self) -> Generator[sa.Connection]:
+        shared: sa.Connection | None = getattr(self._together, "connection", None)
+        if shared is not None:
+            with shared.begin_nested():
+                yield shared
+            return
         with _disk_errors(self.folder), self._engine.execution_options(write=True).begin() as connection:
             yield connection
+
+    def writing(self) -> AbstractContextManager[sa.Connection]:
+        """A transaction that may write, durable when it ends well: for the rooms of the store beside this one."""
+        return self._write()
+
+    @contextmanager
+    def together(self) -> Generator[None]:
+        """One transaction for all that this thread writes meanwhile: the disk is waited for once.
+
+        Each write in it still happens whole or not at all; they are durable when this ends, not before.
+        """
+        with self._write() as connection:
+            self._together.connection = connection
+            try:
+                yield
+            finally:
+                self._together.connection = None
+
+    def reading(self) -> AbstractContextManager[sa.Connection]:
+        """A transaction that reads: it sees one moment of the database."""
+        return self._engine.connect()
 
     # -- what the campaign is ------------------------------------------------------------------------------------------
 
     def config(self) -> CampaignConfig:
         """The campaign's configuration."""
         with self._engine.connect() as connection:
-            return from_json(connection.execute(sa.select(campaign.c.config)).scalar_one())
+            return self.config_in(connection)
+
+    def config_in(self, connection: sa.Connection) -> CampaignConfig:
+        """The campaign's configuration, read once: it never changes."""
+        if self._config is None:
+            self._config = from_json(connection.execute(sa.select(campaign.c.config)).scalar_one())
+        return self._config
 
     def pool(self) -> dict[str, object]:
         """Where the pool was, and the fingerprint of its content."""
@@ -120,6 +160,30 @@ class CampaignStore:
         with self._write() as connection:
             connection.execute(campaign.update().values(pool=json.dumps(dict(pool))))
 
+    def project(self) -> Project | None:
+        """The settings of the campaign's human side, or None where there is none."""
+        with self._engine.connect() as connection:
+            return read_project(connection)
+
+    def set_project(self, settings: Project) -> None:
+        """Keep the settings of the campaign's human side."""
+        with self._write() as connection:
+            write_project(connection, settings)
+
+    def add_items(self, given: Iterable[Item]) -> None:
+        """Keep what people see of the items, all or none."""
+        with self._write() as connection:
+            add_items(connection, given)
+
+    def item(self, id_: ItemId) -> Item | None:
+        """What people see of an item, or None when it is not there."""
+        return self.items([id_]).get(id_)
+
+    def items(self, ids: Sequence[ItemId]) -> dict[ItemId, Item]:
+        """What people see of these items, in their order; ids that are not there are left out."""
+        with self._engine.connect() as connection:
+            return find_items(connection, ids)
+
     # -- rounds --------------------------------------------------------------------------------------------------------
 
     def rounds(self) -> list[RoundRecord]:
@@ -127,18 +191,18 @@ class CampaignStore:
         with self._engine.connect() as connection:
             rows = connection.execute(sa.select(rounds).order_by(rounds.c.round)).mappings().all()
         names = [field_.name for field_ in fields(RoundRecord)]
-        return [
-            RoundRecord(**{**{name: row[name] for name in names}, "metrics": json.loads(row["metrics"])})
-            for row in rows
-        ]
+        return [RoundRecord(**{name: _parsed(name, row[name]) for name in names}) for row in rows]
 
-    def open_round(self, record: RoundRecord, ranking: Sequence[tuple[ItemId, float]]) -> None:
-        """Start a round with its ranking: one transaction, so that a query is stored whole or not at all."""
+    def open_round(
+        self, record: RoundRecord, ranking: Sequence[tuple[ItemId, float]], drawn: Collection[ItemId] = ()
+    ) -> None:
+        """Start a round with its ranking and who in it was drawn at random: one transaction, all of it or nothing."""
         values = {field_.name: getattr(record, field_.name) for field_ in fields(record)}
         values |= {"metrics": json.dumps(dict(record.metrics)), "opened_at": time.time()}
+        values |= {"costs": None if record.costs is None else json.dumps(asdict(record.costs))}
         with self._write() as connection:
             connection.execute(rounds.insert().values(**values))
-            self._add_candidates(connection, record.round, 0, ranking)
+            self._add_candidates(connection, record.round, 0, ranking, drawn)
 
     def extend_ranking(self, round_: int, ranking: Sequence[tuple[ItemId, float]], snapshot: str | None) -> None:
         """Replace a round's ranking by a longer one that begins with it."""
@@ -151,18 +215,28 @@ class CampaignStore:
 
     @staticmethod
     def _add_candidates(
-        connection: sa.Connection, round_: int, start: int, ranking: Sequence[tuple[ItemId, float]]
+        connection: sa.Connection,
+        round_: int,
+        start: int,
+        ranking: Sequence[tuple[ItemId, float]],
+        drawn: Collection[ItemId] = (),
     ) -> None:
         rows = [
-            {"round": round_, "position": start + i, "item": item, "score": float(score)}
+            {"round": round_, "position": start + i, "item": item, "score": float(score), "audit": item in drawn}
             for i, (item, score) in enumerate(ranking)
         ]
         if rows:
             connection.execute(candidates.insert(), rows)
 
     def close_round(self, round_: int, state_after: str | None, metrics: Mapping[str, float]) -> None:
-        """Mark a round as over, with what the strategy learned from it; its measurements gain the given ones."""
+        """Mark a round as over, with what the strategy learned from it; its measurements gain the given ones.
+
+        It stays open if somebody took an answer back while it was learned from: then it is not over.
+        """
         with self._write() as connection:
+            query = open_query(connection, self.config_in(connection))
+            if query is not None and query.items:
+                return
             old = connection.execute(sa.select(rounds.c.metrics).where(rounds.c.round == round_)).scalar_one()
             merged = json.dumps({**json.loads(old), **metrics})
             connection.execute(
@@ -174,7 +248,16 @@ class CampaignStore:
     def ranking(self, round_: int) -> list[ItemId]:
         """The ranking of a round, best first: at least the items that were asked."""
         with self._engine.connect() as connection:
-            return _ranking(connection, round_)
+            return ranking_of(connection, round_)
+
+    def drawn(self) -> dict[int, list[ItemId]]:
+        """The items each round's audit drew, in the order of the ranking; rounds without any are left out."""
+        query = sa.select(candidates.c.round, candidates.c.item).where(candidates.c.audit)
+        out: dict[int, list[ItemId]] = {}
+        with self._engine.connect() as connection:
+            for row in connection.execute(query.order_by(candidates.c.round, candidates.c.position)):
+                out.setdefault(row.round, []).append(row.item)
+        return out
 
     def scores(self, round_: int) -> dict[ItemId, float]:
         """The ranking's items with their scores, best first."""
@@ -187,39 +270,12 @@ class CampaignStore:
     def offered(self) -> Query | None:
         """The items that may be answered now, none when the round awaits its closing; None when no round is open."""
         with self._engine.connect() as connection:
-            return _offered(connection, from_json(connection.execute(sa.select(campaign.c.config)).scalar_one()))
+            return open_query(connection, self.config_in(connection))
 
     def record(self, given: Mapping[ItemId, Answer | str], annotator: str = "") -> None:
         """Take answers, all or none: to offered items, or corrections of earlier ones; a repetition changes nothing."""
         with self._write() as connection:
-            config = from_json(connection.execute(sa.select(campaign.c.config)).scalar_one())
-            query = _offered(connection, config)
-            open_items = frozenset(query.items) if query else frozenset[ItemId]()
-            old = _answered(connection, list(given))
-            places = {item: i for i, item in enumerate(_ranking(connection, query.round))} if query else {}
-            new: list[dict[str, object]] = []
-            log: list[dict[str, object]] = []
-            for item, value in given.items():
-                answer = as_answer(value, config.classes, item)
-                kind, name = answer_columns(answer)
-                row: dict[str, object] = {"item": item, "kind": kind, "name": name, "annotator": annotator}
-                row |= {"cost": float(config.costs.of(answer)), "answered_at": time.time()}
-                if item in old:
-                    round_, *answered = old[item]
-                    if answered == [kind, name]:
-                        continue
-                    row["round"] = round_
-                    connection.execute(answers.update().where(answers.c.item == item).values(**row))
-                elif query is not None and item in open_items:
-                    row["round"] = query.round
-                    new.append({**row, "position": places[item]})
-                else:
-                    raise AnswerError(_not_asked(item, query))
-                log.append(row)
-            if new:
-                connection.execute(answers.insert(), new)
-            if log:
-                connection.execute(answer_log.insert(), log)
+            take(connection, self.config_in(connection), given, annotator)
 
     def requeue(self, items: Sequence[ItemId]) -> None:
         """Forget that these items were skipped, so that a later round may ask them again."""
@@ -238,7 +294,7 @@ class CampaignStore:
         query = sa.select(answers).order_by(answers.c.round, answers.c.position)
         with self._engine.connect() as connection:
             return [
-                LedgerLine(r.round, r.position, r.item, answer_from(r.kind, r.name), r.cost, r.annotator)
+                LedgerLine(r.round, r.position, r.item, answer_from(r.kind, r.name), r.cost, r.annotator, r.audit)
                 for r in connection.execute(query)
             ]
 
@@ -249,33 +305,8 @@ class CampaignStore:
             return [(r.item, r.kind, r.name, r.cost) for r in connection.execute(query)]
 
 
-def _ranking(connection: sa.Connection, round_: int) -> list[ItemId]:
-    query = sa.select(candidates.c.item).where(candidates.c.round == round_).order_by(candidates.c.position)
-    return list(connection.execute(query).scalars())
-
-
-def _answered(connection: sa.Connection, items: Sequence[ItemId]) -> dict[ItemId, tuple[int, str, str | None]]:
-    """The round, kind and class of those items that have an answer, asked for in pieces that every database takes."""
-    out: dict[ItemId, tuple[int, str, str | None]] = {}
-    for start in range(0, len(items), 500):
-        query = sa.select(answers).where(answers.c.item.in_(items[start : start + 500]))
-        out |= {r.item: (r.round, r.kind, r.name) for r in connection.execute(query)}
-    return out
-
-
-def _offered(connection: sa.Connection, config: CampaignConfig) -> Query | None:
-    row = connection.execute(sa.select(rounds.c.round, rounds.c.budget).where(~rounds.c.closed)).first()
-    if row is None:
-        return None
-    query = sa.select(answers.c.item, answers.c.cost).where(answers.c.round == row.round)
-    answered = {r.item: r.cost for r in connection.execute(query)}
-    return Query(row.round, offered(_ranking(connection, row.round), answered, row.budget, config.costs))
-
-
-def _not_asked(item: ItemId, query: Query | None) -> str:
-    if query is None:
-        return f"item '{item}' was never asked, and no round is open. ask() starts the next one."
-    return f"item '{item}' is not open in round {query.round}; ask() returns the open query."
+def _parsed(name: str, value: Any) -> Any:
+    return json.loads(value) if name == "metrics" else costs_from(value) if name == "costs" else value
 
 
 @contextmanager

@@ -9,6 +9,9 @@ from pathlib import Path
 from mqnet.errors import ConfigError
 from mqnet.types import Budget, CampaignConfig, Costs, Plugin
 
+ADDED = ("audit_share", "initial", "class_vectors", "ranking_costs")
+"""Fields of the configuration that campaigns begun with earlier versions lack: they have the defaults."""
+
 
 def to_json(config: CampaignConfig) -> str:
     """The configuration as JSON with sorted keys: equal configurations give equal texts."""
@@ -26,6 +29,7 @@ def _plain(value: object) -> object:
 def from_json(text: str) -> CampaignConfig:
     """The configuration that `to_json` wrote."""
     raw = json.loads(text)
+    later = {name: raw[name] for name in ADDED if name in raw}
     return CampaignConfig(
         classes=tuple(raw["classes"]),
         budget=Budget(**raw["budget"]),
@@ -34,4 +38,10 @@ def from_json(text: str) -> CampaignConfig:
         strategy=Plugin(**raw["strategy"]),
         model=Plugin(**raw["model"]),
         seed=raw["seed"],
+        **later,
     )
+
+
+def costs_from(text: str | None) -> Costs | None:
+    """A round's measured costs as they were stored, none where none were."""
+    return None if text is None else Costs(**json.loads(text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from mqnet.types import Answer, Costs, ItemId, Known, LedgerLine, Outcome
+from mqnet.types import Answer, CampaignConfig, Costs, ItemId, Known, LedgerLine, Outcome
 
 TOLERANCE = 1e-9
 """A share of the dearest label. Costs are floating point: three items at 0.1 must fit into a budget of 0.3."""
@@ -20,8 +20,7 @@ def offered(
     bought in the end are those a strictly sequential purchase would have bought. `answered` maps the round's answered
     items to their recorded costs. An empty result means that the round is over, or that its ranking is used up.
     """
-    left = budget - math.fsum(answered.values())
-    n_affordable = max(0, int(left / costs.dearest + TOLERANCE))
+    n_affordable = sure_labels(budget - math.fsum(answered.values()), costs)
     out: list[ItemId] = []
     for item in ranking:
         if len(out) >= n_affordable:
@@ -31,9 +30,19 @@ def offered(
     return tuple(out)
 
 
+def charged(config: CampaignConfig, measured: Costs | None) -> Costs:
+    """What a round's answers cost: in minutes what was measured when it began, in labels what the campaign states."""
+    return measured if measured is not None and config.budget.unit == "minutes" else config.costs
+
+
+def sure_labels(budget: float, costs: Costs) -> int:
+    """How many labels the budget buys whatever the answers: each at the dearer outcome's price."""
+    return max(0, int(budget / costs.dearest + TOLERANCE))
+
+
 def affords_another(answered: Iterable[float], budget: float, costs: Costs) -> bool:
     """Whether what is left of the round's budget covers the dearer outcome."""
-    return int((budget - math.fsum(answered)) / costs.dearest + TOLERANCE) >= 1
+    return sure_labels(budget - math.fsum(answered), costs) >= 1
 
 
 def spent(lines: Iterable[LedgerLine]) -> float:

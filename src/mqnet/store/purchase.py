@@ -1,0 +1,108 @@
+"""Buying labels: which items may be answered now, and the ledger lines their answers become. One transaction's work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+import sqlalchemy as sa
+
+from mqnet.errors import AnswerError
+from mqnet.store.codec import costs_from
+from mqnet.store.ledger import answer_columns, charged, offered
+from mqnet.store.tables import answer_log, answers, candidates, rounds
+from mqnet.types import Answer, CampaignConfig, Costs, ItemId, Query, as_answer
+
+
+def take(
+    connection: sa.Connection, config: CampaignConfig, given: Mapping[ItemId, Answer | str], annotator: str
+) -> None:
+    """Write answers to the ledger, all or none: to offered items, or corrections; a repetition changes nothing."""
+    query = open_query(connection, config)
+    open_items = frozenset(query.items) if query else frozenset[ItemId]()
+    old = _answered(connection, list(given))
+    places = _places(connection, query.round, list(given)) if query else {}
+    touched = {round_ for round_, *_ in old.values()} | ({query.round} if query else set[int]())
+    charges = {round_: _charges(connection, config, round_) for round_ in touched}
+    new: list[dict[str, object]] = []
+    log: list[dict[str, object]] = []
+    for item, value in given.items():
+        answer = as_answer(value, config.classes, item)
+        kind, name = answer_columns(answer)
+        row: dict[str, object] = {"item": item, "kind": kind, "name": name, "annotator": annotator}
+        row["answered_at"] = time.time()
+        if item in old:
+            round_, *answered = old[item]
+            if answered == [kind, name]:
+                continue
+            row |= {"round": round_, "cost": float(charges[round_].of(answer))}
+            connection.execute(answers.update().where(answers.c.item == item).values(**row))
+        elif query is not None and item in open_items:
+            row |= {"round": query.round, "cost": float(charges[query.round].of(answer))}
+            position, audit = places[item]
+            new.append({**row, "position": position, "audit": audit})
+        else:
+            raise AnswerError(_not_asked(item, query))
+        log.append(row)
+    if new:
+        connection.execute(answers.insert(), new)
+    if log:
+        connection.execute(answer_log.insert(), log)
+
+
+def ranking_of(connection: sa.Connection, round_: int) -> list[ItemId]:
+    """The ranking of a round, best first."""
+    query = sa.select(candidates.c.item).where(candidates.c.round == round_).order_by(candidates.c.position)
+    return list(connection.execute(query).scalars())
+
+
+def _answered(connection: sa.Connection, items: Sequence[ItemId]) -> dict[ItemId, tuple[int, str, str | None]]:
+    """The round, kind and class of those items that have an answer, asked for in pieces that every database takes."""
+    out: dict[ItemId, tuple[int, str, str | None]] = {}
+    for start in range(0, len(items), 500):
+        query = sa.select(answers).where(answers.c.item.in_(items[start : start + 500]))
+        out |= {r.item: (r.round, r.kind, r.name) for r in connection.execute(query)}
+    return out
+
+
+def _places(connection: sa.Connection, round_: int, items: Sequence[ItemId]) -> dict[ItemId, tuple[int, bool]]:
+    """Where these items stand in a round's ranking, and whether the audit drew them."""
+    out: dict[ItemId, tuple[int, bool]] = {}
+    for start in range(0, len(items), 500):
+        query = sa.select(candidates.c.item, candidates.c.position, candidates.c.audit).where(
+            candidates.c.round == round_, candidates.c.item.in_(items[start : start + 500])
+        )
+        out |= {r.item: (r.position, r.audit) for r in connection.execute(query)}
+    return out
+
+
+def _charges(connection: sa.Connection, config: CampaignConfig, round_: int) -> Costs:
+    text = connection.execute(sa.select(rounds.c.costs).where(rounds.c.round == round_)).scalar_one()
+    return charged(config, costs_from(text))
+
+
+def open_query(connection: sa.Connection, config: CampaignConfig) -> Query | None:
+    """The items that may be answered now, none when the round awaits its closing; None when no round is open."""
+    columns = rounds.c.round, rounds.c.budget, rounds.c.costs
+    row = connection.execute(sa.select(*columns).where(~rounds.c.closed)).first()
+    if row is None:
+        return None
+    query = sa.select(answers.c.item, answers.c.cost).where(answers.c.round == row.round)
+    answered = {r.item: r.cost for r in connection.execute(query)}
+    charges = charged(config, costs_from(row.costs))
+    return Query(row.round, offered(ranking_of(connection, row.round), answered, row.budget, charges))
+
+
+def _not_asked(item: ItemId, query: Query | None) -> str:
+    if query is None:
+        return f"item '{item}' was never asked, and no round is open. ask() starts the next one."
+    return f"item '{item}' is not open in round {query.round}; ask() returns the open query."
+
+
+def withdraw(connection: sa.Connection, item: ItemId) -> None:
+    """Take an answer out of the ledger: its item is open again. The log keeps what was."""
+    old = connection.execute(sa.select(answers).where(answers.c.item == item)).mappings().one()
+    row = {name: old[name] for name in ("item", "round", "annotator")}
+    row |= {"kind": "withdrawn", "name": None, "cost": 0.0, "answered_at": time.time()}
+    connection.execute(answer_log.insert().values(**row))
+    connection.execute(answers.delete().where(answers.c.item == item))
