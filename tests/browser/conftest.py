@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 from fake_api import FakeCampaign, serving
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from tools import chromium_path
 
@@ -24,6 +24,7 @@ Open = Callable[..., Page]
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """One browser for all tests of a process."""
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=chromium_path(), args=QUIET.split())
         yield launched

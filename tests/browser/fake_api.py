@@ -61,6 +61,7 @@ class FakeCampaign:
     trains_at_once: bool = False
     round: int = 0
     training: bool = False
+    revoked: set[str] = field(default_factory=set[str])
     votes: list[Vote] = field(default_factory=list[Vote])
     flags: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     refuse: Callable[[str, str], Reply | None] = lambda method, path: None
@@ -239,7 +240,11 @@ class FakeCampaign:
         if path == "/api/review":
             return 200, self.review()
         if path == "/api/people" and method == "GET":
-            return 200, {"people": [{"name": n, "role": r, "revoked": False} for n, r in self.users.items()]}
+            people = [{"name": n, "role": r, "revoked": n in self.revoked} for n, r in self.users.items()]
+            return 200, {"people": people}
+        if path.startswith("/api/people/"):
+            self.revoked.add(path.split("/")[3])
+            return 200, {}
         if path == "/api/people":
             self.users[body["name"]] = body["role"]
             link = f"http://127.0.0.1/login?token={body['name']}"

@@ -1,6 +1,7 @@
 // The labelling page: puts session, views, keys and header together.
 
 import { ApiError } from "./api.js";
+import { h } from "./dom.js";
 import { FocusView } from "./focus.js";
 import { askFlag } from "./flag.js";
 import { GridView } from "./grid.js";
@@ -24,12 +25,13 @@ open(async (main) => {
   const openFlag = (item) => askFlag(session, item);
   const focus = new FocusView(session, { openGrid: () => turn(grid), openFlag });
   const grid = new GridView(session, { openFocus: () => turn(focus), openFlag });
+  const title = h("h1", { class: "unseen" }, `${session.campaign.name}: label`);
   let view = null;
 
   function turn(to) {
     view = to;
     history.replaceState(null, "", to === grid ? "#grid" : location.pathname);
-    main.replaceChildren(to.element);
+    main.replaceChildren(title, to.element);
     keys.bind(to.bindings, to.choices?.typed ?? null);
     if (to === focus) session.wanted = 11;
     to.show();
