@@ -22,7 +22,9 @@ def preload() -> None:
 
     import mqnet
     from mqnet.cli import catalogue, experiments, main  # noqa: F401
+    from mqnet.loop import worker  # noqa: F401
     from mqnet.registry import DATASET, INFORMATIVENESS, MODEL, PURITY, STRATEGY
+    from mqnet.server import serve  # noqa: F401
 
     for name in mqnet.__all__:
         getattr(mqnet, name)

@@ -15,7 +15,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from crashes import MOMENTS, Death, Died, abandon, careless_disk
 from mqnet.errors import AnswerError
+from mqnet.ids import ItemIds
+from mqnet.loop.audit import draw
 from mqnet.loop.learner import ActiveLearner
+from mqnet.rng import Key
 from mqnet.types import OOD, SKIP, Answer, Known
 
 N_ITEMS = 40
@@ -57,6 +60,8 @@ class Campaign(RuleBasedStateMachine):
         self.log: list[tuple[str, str]] = []
         self.raised: dict[int, Fraction] = {}
         self.disturbed: set[int] = set()  # rounds in which an answer was corrected or an item queued again
+        self.n_sure: list[int] = []
+        self.n_drawn: list[int] = []  # by the audit, in each round that was seen so far
 
     @initialize(
         costs=st.sampled_from(COSTS),
@@ -66,12 +71,15 @@ class Campaign(RuleBasedStateMachine):
         strategy=st.sampled_from(["random", "confidence", "product"]),
         rounds=st.integers(1, 3),
         seed=st.integers(0, 3),
+        audit=st.sampled_from(["0", "0.05", "0.29", "0.5"]),
+        initial=st.sampled_from(["random", "random", "diverse"]),
     )
-    def begin(self, costs, n_labels, odd, total, strategy, rounds, seed) -> None:
+    def begin(self, costs, n_labels, odd, total, strategy, rounds, seed, audit, initial) -> None:
         known, ood, skip = (Fraction(cost) for cost in costs)
         self.cost = {Known: known, OOD: ood, SKIP: skip}
         self.budget = max(known, ood) * (n_labels + Fraction(odd))
         self.total = self.budget * Fraction(total) if total else None
+        self.audit = Fraction(audit)
         self.arguments = {
             "budget": float(self.budget),
             "total_budget": float(self.total) if self.total else None,
@@ -82,6 +90,8 @@ class Campaign(RuleBasedStateMachine):
             "strategy": strategy,
             "model": {"name": "head", "hidden": 4, "n_steps": 2, "batch_size": 8},
             "seed": seed,
+            "audit_share": float(self.audit),
+            "initial": initial,
             "folder": self.folder,
         }
         self.open()
@@ -234,6 +244,33 @@ class Campaign(RuleBasedStateMachine):
                 in_turn = purchased_in_turn([*ranking], _or_stop(self.answers, bought), self.cost, budget)
                 assert set(in_turn) == bought
 
+    @invariant()
+    def the_audit_is_a_uniform_draw_and_all_of_it_is_bought(self) -> None:
+        if not hasattr(self, "learner"):
+            return
+        drawn, store = self.learner.store.drawn(), self.learner.store
+        for record in store.rounds():
+            ranking, mine = store.ranking(record.round), drawn.get(record.round, [])
+            n_sure = int(Fraction(record.budget).limit_denominator(1000) // max(self.cost[Known], self.cost[OOD]))
+            whole = record.round == 0 and self.arguments["initial"] == "random"
+            if len(self.n_drawn) == record.round:  # seen for the first time: nothing of it was queued again
+                left = [item for item in ITEMS if self.round_of.get(item, record.round) == record.round]
+                shared = sum(self.n_sure[int(self.arguments["initial"] == "random") :])
+                carried = int(self.audit * (shared + n_sure)) - int(self.audit * shared)
+                expected = min(n_sure if whole else carried, len(left))
+                assert len(mine) == expected
+                if not whole:
+                    key = Key(self.arguments["seed"]).child("round", record.round, "audit")
+                    assert {item for item, _ in draw(ItemIds.of(left), expected, key)} == set(mine)
+                self.n_drawn.append(expected)
+                self.n_sure.append(n_sure)
+            assert len(mine) == self.n_drawn[record.round]
+            assert set(mine) <= set(ranking[: max(n_sure, 0)])
+            if record.closed and record.round not in self.disturbed:
+                assert set(mine) <= {item for item, round_ in self.round_of.items() if round_ == record.round}
+        tagged = {line.item: line.audit for line in self.learner.ledger}
+        assert tagged == {line.item: line.item in drawn.get(line.round, []) for line in self.learner.ledger}
+
     def teardown(self) -> None:
         if hasattr(self, "learner"):
             for _ in range(8 * N_ITEMS):
@@ -245,6 +282,7 @@ class Campaign(RuleBasedStateMachine):
             assert self.learner.ask() is None, "the campaign does not end"
             self.nothing_is_lost()
             self.no_round_overspends()
+            self.the_audit_is_a_uniform_draw_and_all_of_it_is_bought()
             assert all(record.closed for record in self.learner.store.rounds())
             self.learner.close()
         shutil.rmtree(self.folder)

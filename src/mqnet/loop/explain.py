@@ -18,11 +18,11 @@ from mqnet.view import RoundView
 
 @dataclass(frozen=True)
 class Explanation:
-    """A round's pool in the plane of purity and informativeness (z-scores), and what its query held.
+    """A round's pool in the plane of purity and informativeness (z-scores), and what its query held, draws left out.
 
     `pool` [N, 2] are clipped z-scores (purity, informativeness) of the unlabelled items; `query` their rows; `answers`
     per query item True for known, False for OOD, None where skipped or open. `slope` is the tangent's at the query's
-    lowest-scored item.
+    lowest-scored item, `n_drawn` counts the items the audit drew beside the query.
     """
 
     round: int
@@ -37,6 +37,7 @@ class Explanation:
     slope: float
     trained: bool
     any_ood: bool
+    n_drawn: int = 0
 
     def sentence(self) -> str:
         """What the picture says, in words."""
@@ -48,10 +49,11 @@ class Explanation:
         else:
             how = "The net learned from the answers so far ranked"
         weight = "more" if self.slope < -1 else "less"
+        drawn = f" {self.n_drawn} more were drawn at random." if self.n_drawn else ""
         return (
-            f"Round {self.round}: {how} {len(self.pool)} items. The query held {known} known and {ood} OOD items. At "
-            f"its lowest-scored item the tangent's slope is {self.slope:.2f}: a deviation of informativeness is worth "
-            f"{weight} than one of purity."
+            f"Round {self.round}: {how} {len(self.pool)} items. The query held {known} known and {ood} OOD items."
+            f"{drawn} At its lowest-scored item the tangent's slope is {self.slope:.2f}: a deviation of informativeness "
+            f"is worth {weight} than one of purity."
         )
 
 
@@ -72,7 +74,9 @@ class Why:
 def explain(learner: ActiveLearner, round_: int) -> Explanation:
     """The explanation of a round of an MQ-Net campaign, computed again from what is stored with the round."""
     strategy, inputs, view, _ = _scored(learner, round_)
-    query_items = _asked(learner, round_)
+    drawn = frozenset(learner.store.drawn().get(round_, ()))
+    asked = _asked(learner, round_)
+    query_items = tuple(item for item in asked if item not in drawn)
     row_of = {item: row for row, item in enumerate(view.ids)}
     rows = torch.tensor([row_of[item] for item in query_items], dtype=torch.long)
     answers = {line.item: line.answer for line in learner.ledger}
@@ -92,6 +96,7 @@ def explain(learner: ActiveLearner, round_: int) -> Explanation:
         slope=tangent_slope(strategy.meta, inputs, lowest),
         trained=strategy.meta.net is not None,
         any_ood=view.n_ood > 0,
+        n_drawn=len(asked) - len(query_items),
     )
 
 
@@ -110,13 +115,15 @@ def why(learner: ActiveLearner, round_: int, item: str) -> Why:
     order = phi.argsort(descending=True, stable=True)
     rank = int((order == row).nonzero()[0]) + 1
     asked = item in _asked(learner, round_)
+    drawn = item in learner.store.drawn().get(round_, ())
     z = inputs.rule_z[row].tolist()
     p_name, i_name = strategy.scores[0].name, strategy.scores[strategy.meta.informativeness].name
+    what = "was drawn at random by the audit" if drawn else "was asked" if asked else "was not asked"
     text = (
-        f"Item '{item}' {'was' if asked else 'was not'} asked in round {round_}. Its score ranks {rank} of "
+        f"Item '{item}' {what} in round {round_}. Its score ranks {rank} of "
         f"{len(view)}: purity ({p_name}) {_place(z[0])}, informativeness ({i_name}) {_place(z[1])}."
     )
-    if strategy.meta.settings.sharpness:
+    if strategy.meta.settings.sharpness and not drawn:
         text += " Items are drawn with odds that grow with the score, to spread the query: rank alone does not decide."
     return Why(item, asked, rank, len(view), z[0], z[1], float(phi[row]), text)
 

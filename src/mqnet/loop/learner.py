@@ -55,6 +55,9 @@ from mqnet.view import RoundView
 Monitor = Callable[[RoundView, Selection, FittedModel], Mapping[str, float]]
 """Called once per round with what ranked it; what it returns is stored with the round."""
 
+LENGTHS_AHEAD = 3
+"""How many rounds' worth of items people may answer early while the loop trains."""
+
 PoolLike = Pool | NDArray[np.floating[Any]] | Tensor | str | Path
 
 
@@ -390,11 +393,15 @@ class ActiveLearner:
     def _kept(self, record: RoundRecord) -> FittedModel | None:
         return self._model.restore(self._tensors(record.model)) if record.model is not None else None
 
-    @staticmethod
-    def _n_ranked(budget: float, charges: Costs) -> int:
-        """Enough for a round of the cheapest answers, and some to replace skipped items."""
+    def _n_ranked(self, budget: float, charges: Costs) -> int:
+        """Enough for a round of the cheapest answers, some to replace skipped items, more for people to go on with.
+
+        Any length asks the same items: a ranking is a prefix of every longer one.
+        """
         n = math.ceil(budget / charges.cheapest)
-        return n + max(8, n // 10)
+        n += max(8, n // 10)
+        people = self.store.project()
+        return LENGTHS_AHEAD * n if people is not None and people.early_answers else n
 
     def _key(self, round_: int, purpose: str) -> Key:
         return Key(self.config.seed).child("round", round_, purpose)

@@ -88,12 +88,15 @@ class FolderBlobs:
         return load(encoded)
 
 
-def write_durably(path: Path, content: bytes) -> None:
-    """Write a file so that a reader sees nothing or all of it, also after a crash: temporary file, fsync, rename."""
+def write_durably(path: Path, content: bytes, *, mode: int = 0o666) -> None:
+    """Write a file so that a reader sees nothing or all of it, also after a crash: temporary file, fsync, rename.
+
+    `mode` is who may read it (less the process's mask), from its first byte on.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
+        with open(temporary, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
