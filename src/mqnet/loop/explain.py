@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from mqnet.errors import ConfigError, InputError
+from mqnet.ids import ItemIds
 from mqnet.loop.learner import ActiveLearner
 from mqnet.meta.inputs import MetaInput
 from mqnet.meta.landscape import Landscape, landscape, tangent_slope
@@ -20,14 +21,15 @@ from mqnet.view import RoundView
 class Explanation:
     """A round's pool in the plane of purity and informativeness (z-scores), and what its query held, draws left out.
 
-    `pool` [N, 2] are clipped z-scores (purity, informativeness) of the unlabelled items; `query` their rows; `answers`
-    per query item True for known, False for OOD, None where skipped or open. `slope` is the tangent's at the query's
-    lowest-scored item, `n_drawn` counts the items the audit drew beside the query.
+    `pool` [N, 2] are clipped z-scores (purity, informativeness) of the unlabelled `ids`; `query` the rows of its items;
+    `answers` per query item True for known, False for OOD, None where skipped or open. `slope` is the tangent's at the
+    query's lowest-scored item, `n_drawn` counts the items the audit drew beside the query.
     """
 
     round: int
     purity: str
     informativeness: str
+    ids: ItemIds
     pool: Tensor
     phi: Tensor
     query: Tensor
@@ -52,8 +54,8 @@ class Explanation:
         drawn = f" {self.n_drawn} more were drawn at random." if self.n_drawn else ""
         return (
             f"Round {self.round}: {how} {len(self.pool)} items. The query held {known} known and {ood} OOD items."
-            f"{drawn} At its lowest-scored item the tangent's slope is {self.slope:.2f}: a deviation of informativeness "
-            f"is worth {weight} than one of purity."
+            f"{drawn} At its lowest-scored item the tangent's slope is {self.slope:.2f}: a deviation of "
+            f"informativeness is worth {weight} than one of purity."
         )
 
 
@@ -87,6 +89,7 @@ def explain(learner: ActiveLearner, round_: int) -> Explanation:
         round=round_,
         purity=first,
         informativeness=names[strategy.meta.informativeness],
+        ids=view.ids,
         pool=inputs.rule_z,
         phi=phi,
         query=rows,

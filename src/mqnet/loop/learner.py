@@ -33,7 +33,7 @@ from mqnet.store.campaign import CampaignStore, RoundRecord
 from mqnet.store.codec import from_json, to_json
 from mqnet.store.ledger import affords_another, charged, spent, sure_labels
 from mqnet.store.lock import LoopLock
-from mqnet.strategies.base import Strategy
+from mqnet.strategies.base import Ranking, Strategy
 from mqnet.types import (
     Answer,
     Arrays,
@@ -204,8 +204,15 @@ class ActiveLearner:
 
     def fitted(self) -> FittedModel:
         """The target model trained on every answer given so far."""
-        round_ = len(self.store.rounds())
-        return rounds.fit_model(self.pool, self._labelled(self.ledger), self.config, self._model, self._columns, round_)
+        return self.fitted_on(self.ledger, len(self.store.rounds()))
+
+    def fitted_on(self, lines: Sequence[LedgerLine], round_: int) -> FittedModel:
+        """The target model trained on these answers alone, as a round's model is."""
+        return rounds.fit_model(self.pool, self._labelled(lines), self.config, self._model, self._columns, round_)
+
+    def model_of(self, round_: int) -> FittedModel | None:
+        """The model that ranked a round, if it was kept."""
+        return self._kept(self.store.rounds()[round_])
 
     def predict(self, inputs: Tensor | NDArray[np.floating[Any]], model: FittedModel | None = None) -> list[str]:
         """The most likely known class of each input row, by the model of all answers so far."""
@@ -374,6 +381,14 @@ class ActiveLearner:
         self._strategy = make_strategy(self.config, self._truth is not None)
         if digest is not None:
             self._strategy.restore(self._tensors(digest))
+
+    def scores_of(self, round_: int) -> tuple[ItemIds, Tensor] | None:
+        """The score of every item a round could choose from, where its strategy is one that ranks by a score."""
+        strategy = self.strategy_of(round_)
+        if not isinstance(strategy, Ranking) or type(strategy).score is Ranking.score:
+            return None
+        _, view = self.view(round_)
+        return view.ids, strategy.score(view, self._key(round_, "select"))
 
     def strategy_of(self, round_: int) -> Strategy:
         """The strategy as it ranked a round."""
