@@ -50,6 +50,7 @@ def visit(chromium: Browser) -> Iterator[Open]:
             page.on("console", heard)
             page.on("request", lambda r: r.url.startswith((url, "blob:", "data:")) or faults.append(f"asked {r.url}"))
             page.goto(f"/login?token={token}")
+            page.wait_for_url("/")
             if path != "/":
                 page.goto(path)
             return page
