@@ -16,8 +16,8 @@ def card(page: Page, title: str) -> Locator:
 
 def test_the_dashboard_shows_values_with_their_bounds_and_how(served, visit) -> None:
     page = visit(served(in_the_middle()), path="/dashboard")
-    expect(card(page, "Accuracy")).to_contain_text("87.1%")
-    expect(card(page, "Accuracy")).to_contain_text("95% sure: 79% to 93%")
+    expect(card(page, "Accuracy")).to_contain_text("87%")
+    expect(card(page, "Accuracy")).to_contain_text("95% interval: 79% to 93%")
     expect(card(page, "Accuracy")).to_contain_text("On 34 audited items of known classes.")
     expect(card(page, "Junk in the pool")).to_contain_text("42%")
     expect(card(page, "Known items left")).to_contain_text("1,204")

@@ -7,23 +7,36 @@ import { header } from "./header.js";
 import { small } from "./item.js";
 import { open } from "./page.js";
 import { situation } from "./situation.js";
-import { NONE, count, duration, figure, ofBudget, percent } from "./words.js";
+import { NONE, count, duration, figure, ofBudget, percent, sentence } from "./words.js";
 
 const POLL = 5000; // milliseconds
 const EARLY = "The first estimates come after the first round's training.";
 
-/** The card of one figure: its value, its bounds, and how it was found. */
-function estimate(title, found, { show = percent, scale = [0, 1], extra = null, missing = EARLY } = {}) {
-  const known = found && found.value !== null && found.value !== undefined;
-  const bounds = known && found.low !== null && found.low !== undefined;
+/** The card of one figure: its value, its bounds, and how it was found. Digits the bounds make idle are left out. */
+function estimate(title, found, { show = share, scale = [0, 1], extra = null, missing = EARLY } = {}) {
+  const known = there(found?.value);
+  const bounds = known && there(found.low) && there(found.high);
+  const width = bounds ? found.high - found.low : 0;
   return card(
     title,
-    known ? h("p", { class: "value" }, show(found.value)) : h("p", { class: "value unknown" }, "not known yet"),
-    bounds && h("p", { class: "bounds" }, `95% sure: ${show(found.low)} to ${show(found.high)}`),
+    known ? h("p", { class: "value" }, show(found.value, width)) : h("p", { class: "value unknown" }, "not known yet"),
+    bounds && h("p", { class: "bounds" }, `95% interval: ${show(found.low, width)} to ${show(found.high, width)}`),
     known && scale && interval({ low: null, high: null, ...found }, ...scale),
     known && extra,
-    h("p", { class: "how" }, found?.how ?? missing),
+    h("p", { class: "how" }, sentence(found?.how ?? missing)),
   );
+}
+
+function there(value) {
+  return value !== null && value !== undefined;
+}
+
+function share(value, width) {
+  return percent(value, width > 0.05 ? 0 : 1);
+}
+
+function amount(value, width) {
+  return figure(width > 5 ? Math.round(value) : value);
 }
 
 function card(title, ...children) {
@@ -53,13 +66,13 @@ function budget({ spent, total_budget: total, rounds }, { campaign, state }) {
 
 function saved(found, { campaign }) {
   const unit = campaign.budget_unit === "minutes" ? " min" : "";
-  const show = (value) => `${figure(value)}${unit}`;
+  const show = (value, width) => `${amount(value, width)}${unit}`;
   const extra =
-    found && found.wasted !== null && found.wasted !== undefined && found.random !== null && found.random !== undefined
+    there(found?.wasted) && there(found.random)
       ? h(
           "p",
           { class: "bounds" },
-          `Spent on junk: ${show(found.wasted)}. Random labelling: about ${show(found.random)}.`,
+          `Spent on junk: ${show(found.wasted, 10)}. Random labelling: about ${show(found.random, 10)}.`,
         )
       : null;
   return estimate("Saved against random", found, { show, scale: null, extra });
@@ -72,8 +85,8 @@ function stopping(insight) {
     "section",
     { class: "card hint" },
     h("h2", {}, "What another round would buy"),
-    h("p", { class: "lead" }, text),
-    gain && h("p", { class: "how" }, gain.how),
+    h("p", { class: "lead" }, sentence(text)),
+    gain && h("p", { class: "how" }, sentence(gain.how)),
   );
 }
 
@@ -268,7 +281,7 @@ function draw(data, context, items) {
       budget(data, context),
       estimate("Accuracy", insight?.accuracy),
       estimate("Junk in the pool", insight?.ood_share),
-      estimate("Known items left", insight?.known_left, { show: (n) => figure(Math.round(n)), scale: null }),
+      estimate("Known items left", insight?.known_left, { show: amount, scale: null }),
       saved(insight?.saved, context),
     ),
     stopping(insight),
@@ -300,7 +313,7 @@ open(async (main) => {
     const [data, state] = await Promise.all([get("/api/dashboard"), get("/api/state")]);
     top.update(state.progress, state.round);
     top.saving("up to date", "saved");
-    const found = situation({ state, hasItem: true, reachable: true });
+    const found = situation({ state, campaign, hasItem: true, reachable: true });
     now.hidden = !found;
     if (found && now.textContent !== found.title) now.textContent = found.title;
     const text = JSON.stringify([data, state.round]);

@@ -101,6 +101,7 @@ export class FocusView {
     const hasItem = item !== null;
     const found = situation({
       state: session.state,
+      campaign: session.campaign,
       hasItem,
       reachable: session.reachable,
     });

@@ -13,6 +13,7 @@ const DIGITS = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"];
 const MOST = 48;
 const AROUND = 250; // pixels of a page that are not cells
 const LEFT_OPEN = "";
+const GLANCE = 400; // milliseconds a page must have been in view: a second Enter confirms nothing unseen
 
 export class GridView {
   #session;
@@ -23,6 +24,7 @@ export class GridView {
   #banner = banner();
   #pen = { kind: "ood" };
   #at = 0;
+  #turnedAt = 0;
 
   constructor(session, { openFocus, openFlag }) {
     this.#session = session;
@@ -126,31 +128,30 @@ export class GridView {
   get size() {
     const text = this.#session.ahead[0]?.kind === "text";
     const narrow = window.innerWidth < 720;
-    const wide = text ? 312 : narrow ? 112 : 152;
+    const wide = text ? 312 : narrow ? 112 : 10 + Math.min(Math.max(144, 0.11 * window.innerWidth), 208);
     const high = text ? 154 : wide + 40;
     const columns = Math.max(1, Math.floor((window.innerWidth - 32) / wide));
     const rows = Math.max(2, Math.floor((window.innerHeight - AROUND) / high));
     return Math.min(MOST, columns * rows);
   }
 
-  /** Begins a page if there is none; keeps the one in work. */
-  async show() {
+  /** Comes into sight; the page in work is kept. */
+  show() {
     const session = this.#session;
     session.looking = null;
-    if (this.#page.length === 0) {
-      session.wanted = 2 * this.size;
-      if (session.ahead.length < this.size) await session.refill();
-      if (this.#page.length === 0) this.#turnPage(session.ahead.slice(0, this.size));
-    }
+    session.wanted = 2 * this.size;
+    if (session.ahead.length < this.size) session.refill();
     this.update();
   }
 
   /** Draws what changes without the page changing. */
   update() {
     const session = this.#session;
+    this.#fill();
     const hasItem = this.#page.length > 0;
     const found = situation({
       state: session.state,
+      campaign: session.campaign,
       hasItem,
       reachable: session.reachable,
     });
@@ -161,7 +162,6 @@ export class GridView {
         this.items.dataset.text = text;
         this.items.replaceChildren(nothing(found));
       }
-      if (session.ahead.length > 0) this.#turnPage(session.ahead.slice(0, this.size));
     }
     for (const item of this.#page) this.#dress(item);
     const sums = this.#sums();
@@ -169,27 +169,40 @@ export class GridView {
     this.confirm.setAttribute("aria-disabled", String(sums === ""));
   }
 
+  // A page that is not full grows at its end while nothing on it is marked: what is in view never moves.
+  #fill() {
+    if (this.#marks.size > 0 || this.#page.length >= this.size) return;
+    const here = new Set(this.#page.map((item) => item.id));
+    const further = this.#session.ahead.filter((item) => !here.has(item.id)).slice(0, this.size - here.size);
+    if (further.length === 0) return;
+    if (here.size === 0) this.#turnPage(further);
+    else this.#extend(further);
+  }
+
   #turnPage(items, marks = new Map()) {
-    this.#page = items;
+    this.#page = [];
     this.#marks = marks;
     this.#cells.clear();
     this.#at = 0;
-    if (items.length === 0) return;
     this.items.dataset.text = "";
-    this.items.classList.toggle(
-      "texts",
-      items.some((item) => item.kind === "text"),
-    );
-    this.items.replaceChildren(...items.map((item, i) => this.#cell(item, i)));
+    this.items.replaceChildren();
     this.items.scrollTop = 0;
     this.#session.clock.start();
-    this.update();
-    if (
-      !document.activeElement ||
-      document.activeElement === document.body ||
-      this.element.contains(document.activeElement)
-    )
-      this.#focus(0);
+    this.#extend(items);
+    const here = document.activeElement;
+    if (!here || here === document.body || this.element.contains(here)) this.#focus(0);
+  }
+
+  #extend(items) {
+    const from = this.#page.length;
+    this.#page = [...this.#page, ...items];
+    this.#turnedAt = performance.now();
+    this.items.classList.toggle(
+      "texts",
+      this.#page.some((item) => item.kind === "text"),
+    );
+    this.items.append(...items.map((item, i) => this.#cell(item, from + i)));
+    for (const item of items) this.#dress(item);
   }
 
   #cell(item, i) {
@@ -284,6 +297,7 @@ export class GridView {
   }
 
   #confirm() {
+    if (performance.now() - this.#turnedAt < GLANCE) return undefined;
     const marks = this.#page.map((item) => [item, this.#answerFor(item)]).filter(([, answer]) => answer !== null);
     if (marks.length === 0) return write(this.told, "Nothing is marked yet.");
     const seconds = this.#session.clock.seconds();
@@ -315,6 +329,7 @@ export class GridView {
     const order = page ?? [...back, ...this.#page];
     const next = order.filter((item) => ids.has(item.id) || this.#session.ahead.some((other) => other.id === item.id));
     this.#turnPage(next.slice(0, MOST), marks ?? new Map());
+    this.update();
     return this.#session.say(`Taken back: ${count(back.length, "answer")}.`);
   }
 }

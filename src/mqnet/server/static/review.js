@@ -126,19 +126,18 @@ class Review {
           ),
         ),
       ),
-      item.flags.length > 0 &&
-        h(
-          "ul",
-          {},
-          item.flags.map((flag) =>
-            h(
-              "li",
-              { class: "flagged" },
-              h("strong", { dir: "auto" }, flag.annotator),
-              flag.note ? [" flagged it: ", h("q", { dir: "auto" }, flag.note)] : " flagged it",
-            ),
+      h(
+        "ul",
+        {},
+        item.flags.map((flag) =>
+          h(
+            "li",
+            { class: "flagged" },
+            h("strong", { dir: "auto" }, flag.annotator),
+            flag.note ? [" flagged it: ", h("q", { dir: "auto" }, flag.note)] : " flagged it",
           ),
         ),
+      ),
     );
   }
 

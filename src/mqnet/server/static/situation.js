@@ -1,18 +1,12 @@
 // What is going on, in one calm sentence or two: for the line above the item, and for the page when there is no item.
 
 import { h } from "./dom.js";
-import { count, duration } from "./words.js";
+import { count, duration, sentence } from "./words.js";
 
 const GO_ON = "Go on: early answers are kept, and cost nothing until a later round asks for the item.";
 
-function sentence(text) {
-  if (!text) return "";
-  const whole = text[0].toUpperCase() + text.slice(1);
-  return /[.!?]$/.test(whole) ? whole : `${whole}.`;
-}
-
 /** `{ tone, title, text, links }` for a state; `hasItem` says whether there is something to answer. */
-export function situation({ state, hasItem, reachable }) {
+export function situation({ state, campaign, hasItem, reachable }) {
   if (!reachable && !hasItem) {
     return { tone: "wait", title: "The server does not answer", text: "This page tries again by itself." };
   }
@@ -43,8 +37,11 @@ export function situation({ state, hasItem, reachable }) {
       return {
         tone: "wait",
         title: "Nothing for you right now",
-        text: "The other items of this round are with other annotators. If one comes free, it appears here.",
-        links: [["/dashboard", "Dashboard"]],
+        text:
+          campaign.overlap > 1
+            ? "The other items of this round are with other annotators, or their answers differ and wait for review."
+            : "The other items of this round are with other annotators. If one comes free, it appears here.",
+        links: campaign.user.role === "owner" && campaign.overlap > 1 ? [["/review", "Review"]] : [],
       };
   }
 }

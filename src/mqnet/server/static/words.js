@@ -20,8 +20,15 @@ export function figure(value) {
 }
 
 /** A share of one in per cent. */
-export function percent(value) {
-  return `${(100 * value).toLocaleString("en", { maximumFractionDigits: 1 })}%`;
+export function percent(value, digits = 1) {
+  return `${(100 * value).toLocaleString("en", { maximumFractionDigits: digits })}%`;
+}
+
+/** A sentence with its capital letter and its full stop. */
+export function sentence(text) {
+  if (!text) return "";
+  const whole = text[0].toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(whole) ? whole : `${whole}.`;
 }
 
 /** "12 of 50", with the unit where it is not labels. */
