@@ -2,8 +2,7 @@
 
     python benchmarks/embeddings.py [NAME] [--out DIR] [--jobs N]
 
-NAME is a configuration beside this file: `embeddings` (20 seeds; twenty minutes on two cores),
-`ablations`, `settings`, `no_junk`, `banking77`, `cross`, `unknown_aware`, `cost_05`, `cost_2`, `cost_4`. Runs are
+NAME is a configuration beside this file, `embeddings` (20 seeds; forty minutes on two cores) if none is given. Runs are
 resumable, and runs into the same folder share what they have in common.
 """
 

@@ -4,6 +4,7 @@ MqnetError
 ├── InputError            something the user gave is wrong: a file, a value, an option, a name
 │   ├── ConfigError       a configuration file or option
 │   ├── PoolError         a pool: shape, type, values, ids
+│   │   └── ImageError    an image file: empty, truncated, not an image, too large, unreadable
 │   └── AnswerError       an answer that cannot be taken: unknown class, item never asked
 ├── StoreError            the campaign folder: newer schema, damaged or missing array, disk full
 ├── BusyError             another loop works on this campaign
@@ -30,6 +31,17 @@ class ConfigError(InputError):
 
 class PoolError(InputError):
     """A pool cannot be used: its shape, type, values or ids are wrong."""
+
+
+class ImageError(PoolError):
+    """An image file that cannot be used; `fault` says why in a word or two, for counting."""
+
+    def __init__(self, message: str, fault: str) -> None:
+        super().__init__(message)
+        self.fault = fault
+
+    def __reduce__(self) -> tuple[type[ImageError], tuple[str, str]]:
+        return ImageError, (str(self), self.fault)  # it crosses processes
 
 
 class AnswerError(InputError):

@@ -150,6 +150,11 @@ class ItemIds(Sequence[str]):
         return cls(StringNames(list(ids)))
 
     @property
+    def names(self) -> Names:
+        """All ids of the pool these were selected from."""
+        return self._names
+
+    @property
     def n_in_pool(self) -> int:
         """How many items the pool has that these ids were selected from."""
         return len(self._names)

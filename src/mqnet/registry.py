@@ -1,8 +1,8 @@
-"""Plug-ins by name: scores, strategies, models and data sets.
+"""Plug-ins by name: scores, strategies, models, data sets and encoders.
 
 A plug-in is one file in its room, or an entry point of another package (groups `mqnet.purity`,
-`mqnet.informativeness`, `mqnet.strategy`, `mqnet.model`, `mqnet.dataset`), or a file named with `--plugin`. Rooms are
-walked when a name is first looked up, so importing `mqnet` loads none of them.
+`mqnet.informativeness`, `mqnet.strategy`, `mqnet.model`, `mqnet.dataset`, `mqnet.encoder`), or a file named with
+`--plugin`. Rooms are walked when a name is first looked up, so importing `mqnet` loads none of them.
 """
 
 from __future__ import annotations
@@ -213,9 +213,10 @@ INFORMATIVENESS = Registry("informativeness", "mqnet.informativeness")
 STRATEGY = Registry("strategy", "mqnet.strategies")
 MODEL = Registry("model", "mqnet.models")
 DATASET = Registry("dataset", "mqnet.data")
+ENCODER = Registry("encoder", "mqnet.encoders")
 
 purity, informativeness, strategy = PURITY.register, INFORMATIVENESS.register, STRATEGY.register
-model, dataset = MODEL.register, DATASET.register
+model, dataset, encoder = MODEL.register, DATASET.register, ENCODER.register
 
 
 def load_plugin(path: Path) -> None:

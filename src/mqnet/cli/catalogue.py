@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from mqnet.registry import DATASET, INFORMATIVENESS, MODEL, PURITY, STRATEGY, Entry, Registry, load_plugin
+from mqnet.registry import DATASET, ENCODER, INFORMATIVENESS, MODEL, PURITY, STRATEGY, Entry, Registry, load_plugin
 
 KINDS: tuple[tuple[str, Registry], ...] = (
     ("strategies", STRATEGY),
@@ -17,6 +17,7 @@ KINDS: tuple[tuple[str, Registry], ...] = (
     ("informativeness scores", INFORMATIVENESS),
     ("models", MODEL),
     ("data sets", DATASET),
+    ("encoders", ENCODER),
 )
 
 

@@ -38,12 +38,13 @@ def embeddings(
     labels, held_out = _labels(train_labels), _labels(test_labels)
     classes = tuple(sorted(set(labels.tolist()) | set(held_out.tolist()), key=_natural))
     number = {name: i for i, name in enumerate(classes)}
+    pools = open_npy(train), open_npy(test)
+    _same_width(*pools)
     parts = [
-        Labelled(open_npy(path), np.asarray([number[name] for name in names.tolist()], dtype=np.int64))
-        for path, names in ((train, labels), (test, held_out))
+        Labelled(pool, np.asarray([number[name] for name in names.tolist()], dtype=np.int64))
+        for pool, names in zip(pools, (labels, held_out), strict=True)
     ]
-    _same_width(parts[0].pool, parts[1].pool)
-    return Dataset(parts[0], parts[1], tuple(str(name) for name in classes), _junk(ood, parts[0].pool))
+    return Dataset(parts[0], parts[1], tuple(str(name) for name in classes), _junk(ood, pools[0]))
 
 
 def _labels(path: Path) -> NDArray[np.generic]:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mqnet.data.pools import ArrayPool
+from mqnet.data.pools import ItemPool
 from mqnet.errors import InputError
 
 
@@ -17,7 +17,7 @@ from mqnet.errors import InputError
 class Labelled:
     """Items with a class number each."""
 
-    pool: ArrayPool
+    pool: ItemPool
     labels: NDArray[np.int64]
 
     def __post_init__(self) -> None:
@@ -41,19 +41,19 @@ class Dataset:
     train: Labelled
     test: Labelled
     classes: tuple[str, ...]
-    junk: ArrayPool | None = None
+    junk: ItemPool | None = None
 
     @cached_property
     def _fingerprint(self) -> str:
         digest = hashlib.blake2b(digest_size=16)
         for part in (self.train, self.test):
-            digest.update(part.pool.fingerprint().encode())
+            digest.update(part.pool.signature().encode())
             digest.update(np.ascontiguousarray(part.labels).data)
         digest.update("\x00".join(self.classes).encode())
         if self.junk is not None:
-            digest.update(self.junk.fingerprint().encode())
+            digest.update(self.junk.signature().encode())
         return digest.hexdigest()
 
     def fingerprint(self) -> str:
-        """A hash of everything in it; every value is checked on the way."""
+        """A hash of everything in it. Values are checked on the way; image files are told by name and length."""
         return self._fingerprint

@@ -1,22 +1,148 @@
-"""Pools of vectors: arrays in memory, memory-mapped `.npy` files, Parquet tables."""
+"""Pools of vectors: arrays in memory, memory-mapped `.npy` files, Parquet tables; and what data sets ask of a pool."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Protocol, overload
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mqnet.data.sources import ids_beside
 from mqnet.errors import PoolError
 from mqnet.ids import CHUNK, ItemIds, RowNames, StringNames
 
 FLOATS = (np.float16, np.float32, np.float64)
+
+
+class ItemPool(Protocol):
+    """A pool that data sets and scenarios are made of: selections of it are pools too, and copy nothing."""
+
+    source: str
+    """What messages call it."""
+
+    @property
+    def ids(self) -> ItemIds:
+        """Stable, user-visible ids of its items."""
+        ...
+
+    def load(self, ids: ItemIds) -> Tensor:
+        """The model input of these items, one row each, in their order."""
+        ...
+
+    def subset(self, ids: ItemIds) -> ItemPool:
+        """The same content, of these items only."""
+        ...
+
+    def fingerprint(self) -> str:
+        """A hash of ids and content."""
+        ...
+
+    def signature(self) -> str:
+        """What tells it from other pools without reading all of it: the fingerprint where that is cheap."""
+        ...
+
+
+def take_rows(array: NDArray[Any], ids: ItemIds, own: ItemIds) -> Tensor:
+    """A copy of the rows of `array` (whose ids are `own`) that belong to `ids`, in their order."""
+    rows = ids.rows_in(own)
+    if len(rows) and rows[-1] - rows[0] + 1 == len(rows) and bool((np.diff(rows) == 1).all()):
+        part = array[rows[0] : rows[-1] + 1]  # a slice reads a mapped file in order
+        return torch.from_numpy(np.array(part, order="C"))
+    return torch.from_numpy(np.ascontiguousarray(array[rows]))
+
+
+def rows_at_once(n_bytes: int) -> int:
+    """How many rows of so many bytes are read together: about as much memory for vectors as for pictures."""
+    return max(1, min(CHUNK, 2**28 // max(1, n_bytes)))
+
+
+def content_hash(
+    header: str,
+    ids: ItemIds,
+    load: Callable[[ItemIds], Tensor],
+    *,
+    check: Callable[[Tensor], None] | None = None,
+    chunk: int = CHUNK,
+) -> str:
+    """A hash over header, ids and content in the order of the ids, whatever the order of the rows behind them."""
+    digest = hashlib.blake2b(header.encode(), digest_size=16)
+    for _, piece in ids.sorted().chunks(chunk):
+        content = load(piece)
+        if check is not None:
+            check(content)
+        digest.update(piece.hashes().tobytes())
+        digest.update(content.numpy().data)
+    return digest.hexdigest()
+
+
+class MixedPool:
+    """Items of several pools under new ids, row numbers that do not tell where an item came from.
+
+    Item i is item `rows[i]` (a place in the part's own ids) of part `part_of[i]`; nothing is copied.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[ItemPool],
+        part_of: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        *,
+        source: str,
+        ids: ItemIds | None = None,
+    ) -> None:
+        self.source = source
+        self.parts, self.part_of, self._rows = tuple(parts), part_of, rows
+        self._own = ItemIds(RowNames(len(rows))) if ids is None else ItemIds(ids.names)
+        self.ids = self._own if ids is None else ids
+
+    def load(self, ids: ItemIds) -> Tensor:
+        """The content of these items, each read from the pool it lies in."""
+        own = ids.rows_in(self._own)
+        out: Tensor | None = None
+        for number, part in enumerate(self.parts):
+            here = np.flatnonzero(self.part_of[own] == number)
+            if not len(here) and (out is not None or number + 1 < len(self.parts)):
+                continue
+            found = part.load(part.ids.take(self._rows[own[here]]))
+            if out is None:
+                out = torch.empty((len(own), *found.shape[1:]), dtype=found.dtype)
+            out[torch.from_numpy(here)] = found
+        assert out is not None
+        return out
+
+    def subset(self, ids: ItemIds) -> MixedPool:
+        """The same content, of these items only."""
+        return MixedPool(self.parts, self.part_of, self._rows, source=self.source, ids=ids)
+
+    def fingerprint(self) -> str:
+        """A hash of ids and content."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        one = self.load(self.ids.take(slice(0, 1)))
+        header = f"{one.numpy().dtype} {'x'.join(str(n) for n in one.shape[1:])}"
+        return content_hash(header, self.ids, self.load, check=_all_finite, chunk=rows_at_once(one.nbytes))
+
+    def signature(self) -> str:
+        """Of the parts' signatures and what was taken of them."""
+        digest = hashlib.blake2b("".join(part.signature() for part in self.parts).encode(), digest_size=16)
+        own = self.ids.rows_in(self._own)
+        digest.update(np.ascontiguousarray(self.part_of[own]).data)
+        digest.update(np.ascontiguousarray(self._rows[own]).data)
+        return digest.hexdigest()
+
+
+def _all_finite(content: Tensor) -> None:
+    # the parts' own pools have named the item where they were opened; this is the last line of defence
+    if content.is_floating_point() and not bool(content.sum(dtype=torch.float64).isfinite()):
+        raise PoolError("a mixed pool holds a value that is not a finite number. Check the pools it is made of.")
 
 
 class ArrayPool:
@@ -71,11 +197,7 @@ class ArrayPool:
 
     def load(self, ids: ItemIds) -> Tensor:
         """The vectors [n, D] of these items, a copy in the pool's own type, row after row whatever the file's order."""
-        rows = ids.rows_in(self._ids)
-        if len(rows) and rows[-1] - rows[0] + 1 == len(rows) and bool((np.diff(rows) == 1).all()):
-            part = self._array[rows[0] : rows[-1] + 1]  # a slice reads a mapped file in order
-            return torch.from_numpy(np.array(part, order="C"))
-        return torch.from_numpy(np.ascontiguousarray(self._array[rows]))
+        return take_rows(self._array, ids, self._ids)
 
     def subset(self, ids: ItemIds) -> ArrayPool:
         """The same vectors, of these items only; nothing is copied."""
@@ -85,19 +207,21 @@ class ArrayPool:
         """A hash over type, ids and values."""
         return self._fingerprint
 
+    def signature(self) -> str:
+        """The fingerprint: vectors are read in a moment."""
+        return self._fingerprint
+
     @cached_property
     def _fingerprint(self) -> str:
-        """Computed in the order of the ids, together with the check of every value: one pass does both."""
-        digest = hashlib.blake2b(f"{self._array.dtype} {self.dim}".encode(), digest_size=16)
-        for _, piece in self._ids.sorted().chunks(CHUNK):
-            vectors = self.load(piece)
+        """Computed together with the check of every value: one pass does both."""
+
+        def check(vectors: Tensor) -> None:
             # float32 sums of float16 rows cannot overflow; an exact look follows only where a sum is suspicious
             suspicious = ~vectors.sum(dim=1, dtype=torch.float32).isfinite()
             if bool(suspicious.any()):
                 self._refuse_broken_rows()
-            digest.update(piece.hashes().tobytes())
-            digest.update(vectors.numpy().data)
-        return digest.hexdigest()
+
+        return content_hash(f"{self._array.dtype} {self.dim}", self._ids, self.load, check=check)
 
     def _refuse_broken_rows(self) -> None:
         for _, piece in self._ids.chunks(CHUNK):
@@ -113,7 +237,7 @@ class ArrayPool:
                 )
 
 
-def verify(pool: ArrayPool) -> None:
+def verify(pool: ItemPool) -> None:
     """Check every id and every value of a pool; the first bad one is an error that names it."""
     pool.fingerprint()
 
@@ -129,10 +253,12 @@ def read_npy(path: Path) -> NDArray[np.generic]:
 
 
 def open_npy(path: Path, ids: Sequence[str] | None = None) -> ArrayPool:
-    """A pool over a memory-mapped `.npy` file of vectors."""
+    """A pool over a memory-mapped `.npy` file of vectors; ids are given, in an `.ids.json` beside it, or numbers."""
+    array = read_npy(path)
     # with ids of its own the pool cannot be opened again by its path alone
     found = path if ids is None else None
-    return ArrayPool(read_npy(path), ids, source=f"'{path}'", path=found)  # type: ignore[arg-type]  # pyright: ignore
+    names = ids_beside(path, len(array)) if ids is None else ids
+    return ArrayPool(array, names, source=f"'{path}'", path=found)  # type: ignore[arg-type]  # pyright: ignore
 
 
 def open_parquet(path: Path, *, id_column: str = "id", vector_column: str = "embedding") -> ArrayPool:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mqnet.data.labelled import Dataset, Labelled
-from mqnet.data.pools import ArrayPool
+from mqnet.data.pools import ItemPool, MixedPool
 from mqnet.errors import ConfigError
 from mqnet.rng import Key
 from mqnet.view import OOD_CLASS
@@ -18,7 +18,7 @@ from mqnet.view import OOD_CLASS
 class Scenario:
     """A pool, what its items really are (class numbers, -1 for junk, in the order of `pool.ids`), and test items."""
 
-    pool: ArrayPool
+    pool: ItemPool
     labels: NDArray[np.int64]
     test: Labelled
     classes: tuple[str, ...]
@@ -75,14 +75,11 @@ def cross(data: Dataset, *, seed: int, ood_share: float, pool_size: int | None =
     inside = _shuffled(key.child("known"), np.arange(n_train))[:n_in]
     outside = _shuffled(key.child("junk", str(ood_share)), np.arange(n_junk))[:n_out]
     order = key.child("order").numpy().permutation(n_in + n_out)
-    vectors = np.concatenate(
-        [
-            data.train.pool.load(data.train.pool.ids.take(inside)).numpy(),
-            data.junk.load(data.junk.ids.take(outside)).numpy(),
-        ]
-    )
+    part_of = np.repeat(np.arange(2), [n_in, n_out])[order]
+    rows = np.concatenate([inside, outside])[order]
     labels = np.concatenate([data.train.labels[inside], np.full(n_out, OOD_CLASS, dtype=np.int64)])
-    return Scenario(ArrayPool(vectors[order], source="the mixed pool"), labels[order], data.test, data.classes)
+    pool = MixedPool((data.train.pool, data.junk), part_of, rows, source="the mixed pool")
+    return Scenario(pool, labels[order], data.test, data.classes)
 
 
 def composition(n_known: int, n_junk: int, ood_share: float, pool_size: int | None) -> tuple[int, int]:

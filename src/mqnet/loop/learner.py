@@ -14,8 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mqnet.data.images import ImagePool, open_array
 from mqnet.data.labelled import Labelled as Reserved
-from mqnet.data.pools import ArrayPool, open_npy, open_parquet
+from mqnet.data.pools import ArrayPool, open_parquet
 from mqnet.errors import ConfigError, PoolError, StoreError, nearest_name
 from mqnet.ids import ItemIds
 from mqnet.loop import rounds
@@ -436,12 +437,12 @@ def as_plugin(value: str | Mapping[str, object]) -> Plugin:
 def as_pool(pool: PoolLike) -> Pool:
     """A pool from an array, a tensor, a path, or a pool."""
     if isinstance(pool, np.ndarray | Tensor):
-        return ArrayPool(pool)
+        return ImagePool(pool) if pool.ndim == 4 else ArrayPool(pool)
     if isinstance(pool, str | Path):
         path = Path(pool)
-        openers = {".npy": open_npy, ".parquet": open_parquet}
+        openers = {".npy": open_array, ".parquet": open_parquet}
         if path.suffix not in openers:
-            raise PoolError(f"'{path}' is not a pool of vectors.{nearest_name(path.suffix, openers)}")
+            raise PoolError(f"'{path}' is not a pool of vectors or images.{nearest_name(path.suffix, openers)}")
         return openers[path.suffix](path)
     return pool
 

@@ -112,7 +112,8 @@ class MetaNet:
         u = onto_scale(score, scale)
         if s.cost_aware and cost_ratio != 1.0:
             a, b = self.calibration
-            u = u - log_cost(torch.sigmoid(a * inputs.log_odds + b), cost_ratio)
+            weight = min(1.0, known_per_class / s.cost_after) if s.cost_after else 1.0
+            u = u - weight * log_cost(torch.sigmoid(a * inputs.log_odds + b), cost_ratio)
         trust = min(1.0, max(0.25, known_per_class / s.sure_after))
         final = drawn(s.sharpness * trust * u, uniform) if s.sharpness else u
         rows = top_n(final, n)

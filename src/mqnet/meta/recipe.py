@@ -38,6 +38,7 @@ class Recipe:
     sharpness: float | None = 2.0
     sure_after: float = 8.0
     cost_aware: bool = True
+    cost_after: float = 0.0
     warm_start: bool = False
     query_scaled: bool = False
 
