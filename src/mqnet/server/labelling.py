@@ -24,6 +24,7 @@ async def campaign(desk: AtDesk, user: Someone) -> Json:
     config = await desk.read(desk.store.config)
     n_items = (await desk.read(desk.store.pool)).get("n_items", 0)
     return {
+        "id": desk.cookie,  # tells campaigns apart that are served at one address, one after the other
         "name": desk.project.name,
         "classes": list(config.classes),
         "kind": desk.project.kind,

@@ -217,14 +217,10 @@ class Overview:
             return Case(item, votes_of(connection, item), None, marks)
 
     def review(self) -> list[Case]:
-        """Items whose votes differ and that nobody has decided, and flagged items; the newest first."""
+        """Items whose votes differ or that somebody flagged, and that no owner has decided since; the newest first."""
         with self._store.reading() as connection:
             cast = _recent(connection)
-            marked = connection.execute(sa.select(flags).order_by(flags.c.flagged_at)).all()
-            by_item = _by_item(cast)
-            marks: dict[ItemId, list[Flag]] = {}
-            for row in marked:
-                marks.setdefault(row.item, []).append(Flag(row.annotator, row.note, row.flagged_at))
+            by_item, marks = _by_item(cast), _open_flags(connection)
             wanted = dict.fromkeys([*marks, *(item for item in _split(by_item) if item not in marks)])
             opinion = dawid_skene(cast)
             cases: list[Case] = []
@@ -246,7 +242,7 @@ class Overview:
             timed = sa.select(votes.c.annotator, votes.c.kind, votes.c.view, votes.c.seconds)
             timed = timed.where(votes.c.seconds.is_not(None), votes.c.state == LIVE)
             times = connection.execute(timed.order_by(votes.c.seq.desc()).limit(MOST_VOTES)).all()
-            n_flags = connection.execute(sa.select(sa.func.count(sa.distinct(flags.c.item)))).scalar_one()
+            n_flags = len(_open_flags(connection))
         several = [vote for group in _by_item(cast).values() if len(group) > 1 for vote in group]
         reliability = dawid_skene(several).reliability
         people = [
@@ -294,6 +290,20 @@ def _recent(connection: sa.Connection) -> list[Vote]:
     """The newest live votes, oldest first."""
     query = sa.select(votes).where(votes.c.state == LIVE).order_by(votes.c.seq.desc()).limit(MOST_VOTES)
     return [as_vote(row) for row in connection.execute(query)][::-1]
+
+
+def _open_flags(connection: sa.Connection) -> dict[ItemId, list[Flag]]:
+    """Flags by item, but for those an owner has answered to since: an answer in the review settles them."""
+    after = sa.exists().where(
+        votes.c.item == flags.c.item,
+        votes.c.view == REVIEW,
+        votes.c.state == LIVE,
+        votes.c.answered_at >= flags.c.flagged_at,
+    )
+    found: dict[ItemId, list[Flag]] = {}
+    for row in connection.execute(sa.select(flags).where(~after).order_by(flags.c.flagged_at)):
+        found.setdefault(row.item, []).append(Flag(row.annotator, row.note, row.flagged_at))
+    return found
 
 
 def _by_item(cast: list[Vote]) -> dict[ItemId, list[Vote]]:
