@@ -28,6 +28,7 @@ def show(folder: Path, round_: int, item: str | None, cell: str | None, out: Pat
         record = {
             "round": round_,
             "slope": explained.slope,
+            "mean_slope": explained.mean_slope,
             "trained": explained.trained,
             "query": dict(zip(explained.items, explained.answers, strict=True)),
             "figure": str(place),

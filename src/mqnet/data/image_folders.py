@@ -103,7 +103,7 @@ class _Files:
     labels: NDArray[np.int64]
 
     def take(self, rows: NDArray[np.int64]) -> _Files:
-        return _Files([self.refs[row] for row in rows], self.labels[rows])
+        return _Files([self.refs[int(row)] for row in rows], self.labels[rows])
 
 
 def _open(

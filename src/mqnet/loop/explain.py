@@ -11,7 +11,7 @@ from mqnet.errors import ConfigError, InputError
 from mqnet.ids import ItemIds
 from mqnet.loop.learner import ActiveLearner
 from mqnet.meta.inputs import MetaInput
-from mqnet.meta.landscape import Landscape, landscape, tangent_slope
+from mqnet.meta.landscape import Landscape, landscape, mean_slope, tangent_slope
 from mqnet.strategies.mqnet import MqNet
 from mqnet.types import Known, Outcome
 from mqnet.view import RoundView
@@ -23,7 +23,8 @@ class Explanation:
 
     `pool` [N, 2] are clipped z-scores (purity, informativeness) of the unlabelled `ids`; `query` the rows of its items;
     `answers` per query item True for known, False for OOD, None where skipped or open. `slope` is the tangent's at the
-    query's lowest-scored item, `n_drawn` counts the items the audit drew beside the query.
+    query's lowest-scored item (the paper's quantity), `mean_slope` that of the whole query; `n_drawn` counts the items
+    the audit drew beside the query.
     """
 
     round: int
@@ -37,6 +38,7 @@ class Explanation:
     items: tuple[str, ...]
     landscape: Landscape
     slope: float
+    mean_slope: float
     trained: bool
     any_ood: bool
     n_drawn: int = 0
@@ -50,12 +52,12 @@ class Explanation:
             how = "No net was trained yet, so the first round's rule ranked"
         else:
             how = "The net learned from the answers so far ranked"
-        weight = "more" if self.slope < -1 else "less"
+        weight = "more" if self.mean_slope < -1 else "less"
         drawn = f" {self.n_drawn} more were drawn at random." if self.n_drawn else ""
         return (
             f"Round {self.round}: {how} {len(self.pool)} items. The query held {known} known and {ood} OOD items."
-            f"{drawn} At its lowest-scored item the tangent's slope is {self.slope:.2f}: a deviation of "
-            f"informativeness is worth {weight} than one of purity."
+            f"{drawn} Over the query the tangent's mean slope is {self.mean_slope:.2f} (at its lowest-scored item "
+            f"{self.slope:.2f}): a deviation of informativeness is worth {weight} than one of purity."
         )
 
 
@@ -97,6 +99,7 @@ def explain(learner: ActiveLearner, round_: int) -> Explanation:
         items=query_items,
         landscape=landscape(strategy.meta, inputs),
         slope=tangent_slope(strategy.meta, inputs, lowest),
+        mean_slope=mean_slope(strategy.meta, inputs, rows if len(rows) else torch.tensor([lowest])),
         trained=strategy.meta.net is not None,
         any_ood=view.n_ood > 0,
         n_drawn=len(asked) - len(query_items),

@@ -8,7 +8,8 @@ from sklearn.datasets import load_digits
 from mqnet import OOD, ActiveLearner
 from mqnet.errors import ConfigError, InputError
 from mqnet.loop.explain import explain, why
-from mqnet.meta.landscape import phi_at, tangent_slope
+from mqnet.meta.landscape import mean_slope, phi_at, tangent_slope
+from mqnet.meta.net import MetaNet
 from mqnet.strategies.mqnet import MqNet
 
 
@@ -60,6 +61,16 @@ def test_the_slope_is_that_of_the_line_of_equal_score(learner):
     here, along, across = phi_at(strategy.meta, inputs, p + p_steps, i + i_steps).tolist()
     assert slope < 0
     assert abs(along - here) < 0.1 * abs(across - here)
+
+
+def test_a_querys_slope_is_that_of_its_items(learner):
+    strategy, (_, view) = learner.strategy_of(3), learner.view(3)
+    inputs = strategy.meta.inputs(strategy.raw(view))
+    inside = (inputs.rule_z.abs() < 1).all(dim=1).nonzero().squeeze(1)
+    slopes = [tangent_slope(strategy.meta, inputs, int(row)) for row in inside]
+    assert min(slopes) <= mean_slope(strategy.meta, inputs, inside) <= max(slopes)
+    product = MetaNet(log_odds=True, combine="product")  # exp(z_P + z_I): both count alike everywhere
+    assert mean_slope(product, product.inputs(inputs.raw), inside) == pytest.approx(-1.0, abs=1e-6)
 
 
 def test_one_item(learner):
