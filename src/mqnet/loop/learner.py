@@ -21,11 +21,13 @@ from mqnet.errors import ConfigError, PoolError, StoreError, nearest_name
 from mqnet.ids import ItemIds
 from mqnet.loop import rounds
 from mqnet.loop.audit import audit_places, draw, interleaved, whole_sample
+from mqnet.loop.checkpoints import FOLDER, FolderCheckpoints
 from mqnet.loop.costs import measured_costs
 from mqnet.loop.first import class_arrays, first_ranking
+from mqnet.loop.progress import Watch, watching
 from mqnet.loop.rounds import Labelled, Stopwatch
 from mqnet.models.base import FittedModel, TargetModel
-from mqnet.models.encode import Watcher
+from mqnet.models.checkpoints import Particular
 from mqnet.oracles.simulated import Truth
 from mqnet.registry import MODEL, STRATEGY
 from mqnet.rng import Key
@@ -91,7 +93,7 @@ class ActiveLearner:
         monitor: Monitor | None = None,
         truth: Truth | None = None,
         validation: Reserved | None = None,
-        watch: Watcher | None = None,
+        watch: Watch | None = None,
     ) -> None:
         if isinstance(classes, str):
             raise ConfigError(f"classes is the single text '{classes}'; give a list of names.")
@@ -123,7 +125,7 @@ class ActiveLearner:
         pool: PoolLike | None = None,
         *,
         monitor: Monitor | None = None,
-        watch: Watcher | None = None,
+        watch: Watch | None = None,
         looking: bool = False,
     ) -> ActiveLearner:
         """Continue the campaign of a folder. The pool is found where it was, or given: its content must be the same.
@@ -150,7 +152,7 @@ class ActiveLearner:
         folder: Path | None,
         monitor: Monitor | None,
         truth: Truth | None,
-        watch: Watcher | None,
+        watch: Watch | None,
         validation: Reserved | None = None,
         *,
         looking: bool = False,
@@ -166,6 +168,8 @@ class ActiveLearner:
             )
         if len(pool.ids) == 0:
             raise PoolError("the pool is empty: there is nothing to ask.")
+        if isinstance(self._model, Particular):
+            self._model.check_input(pool.load(pool.ids.take(slice(0, 1))))
         description = {"fingerprint": pool.fingerprint(), "n_items": len(pool.ids), **_place(pool)}
         self._lock: LoopLock | None = None
         if folder is not None and not looking:
@@ -220,11 +224,35 @@ class ActiveLearner:
 
     def fitted(self) -> FittedModel:
         """The target model trained on every answer given so far."""
-        return self.fitted_on(self.ledger, len(self.store.rounds()))
+        lines, round_ = self.ledger, len(self.store.rounds())
+        model = self._fit(self._labelled(lines), round_, f"training on {len(lines)} answers")
+        self._training_is_over()
+        return model
 
     def fitted_on(self, lines: Sequence[LedgerLine], round_: int) -> FittedModel:
         """The target model trained on these answers alone, as a round's model is."""
         return rounds.fit_model(self.pool, self._labelled(lines), self.config, self._model, self._columns, round_)
+
+    def _fit(self, labelled: Labelled, round_: int, what: str) -> FittedModel:
+        """Trained where a killed process of this campaign left off."""
+        with watching(self._own_folder, self._watch, what) as watch:
+            return rounds.fit_model(
+                self.pool, labelled, self.config, self._model, self._columns, round_,
+                checkpoints=self._checkpoints, watch=watch,
+            )  # fmt: skip
+
+    @property
+    def _own_folder(self) -> Path | None:
+        """The campaign's folder if this process may write to it: one that only looks may not."""
+        return self.store.folder if self._lock is not None else None
+
+    @property
+    def _checkpoints(self) -> FolderCheckpoints | None:
+        return FolderCheckpoints(self._own_folder / FOLDER) if self._own_folder is not None else None
+
+    def _training_is_over(self) -> None:
+        if self._checkpoints is not None:
+            self._checkpoints.clear()
 
     def model_of(self, round_: int) -> FittedModel | None:
         """The model that ranked a round, if it was kept."""
@@ -300,6 +328,7 @@ class ActiveLearner:
             metrics=watch.seconds | seen,
         )
         self.store.open_round(record, audited.ranking, audited.drawn)
+        self._training_is_over()  # not before: killed while it encodes the pool, a campaign need not train again
         return True
 
     def _view(
@@ -313,24 +342,25 @@ class ActiveLearner:
     ) -> tuple[FittedModel, RoundView]:
         labelled = self._labelled(lines)
         if model is None:
-            model = rounds.fit_model(self.pool, labelled, self.config, self._model, self._columns, round_)
+            model = self._fit(labelled, round_, f"training for round {round_}")
         watch.stop("fit")
         truth = None
         if self._truth is not None and STRATEGY.get(self.config.strategy.name).reference:
             truth = torch.from_numpy(self._truth.of(unlabelled))
-        view = rounds.make_view(
-            self.pool,
-            unlabelled,
-            labelled,
-            model,
-            self._columns,
-            self.config,
-            round_,
-            measured if measured is not None and self.config.ranking_costs == "measured" else self.config.costs,
-            truth=truth,
-            validation=self._validation,
-            watch=self._watch,
-        )
+        with watching(self._own_folder, self._watch, f"looking at the pool for round {round_}") as told:
+            view = rounds.make_view(
+                self.pool,
+                unlabelled,
+                labelled,
+                model,
+                self._columns,
+                self.config,
+                round_,
+                measured if measured is not None and self.config.ranking_costs == "measured" else self.config.costs,
+                truth=truth,
+                validation=self._validation,
+                watch=told,
+            )
         watch.stop("encode")
         return model, view
 
