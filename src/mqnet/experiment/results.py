@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from mqnet.types import Plugin
 
 CELL_COLUMNS = ("scenario", "strategy", "ood_share", "cost_ood", "seed")
 COLUMNS = (*CELL_COLUMNS, *(field.name for field in fields(RoundResult)), "cell")
+NEEDED = tuple(name for name in COLUMNS if name not in {f.name for f in fields(RoundResult) if f.default is not MISSING})
 INTEGERS = ("round", "n_known", "n_ood")
 
 
@@ -55,7 +56,7 @@ def read_rows(path: Path) -> list[Row]:
         raise InputError(f"'{path}' does not exist: no cell has finished there yet.")
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
-        missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+        missing = [name for name in NEEDED if name not in (reader.fieldnames or ())]
         if missing:
             raise InputError(
                 f"'{path}' has no column {', '.join(missing)}: another version of mqnet wrote it. `mqnet run` with the "
@@ -70,7 +71,7 @@ def _shown(value: float) -> str:
 
 def _row(record: dict[str, str]) -> Row:
     values: dict[str, Any] = {
-        field.name: int(record[field.name]) if field.name in INTEGERS else float(record[field.name] or "nan")
+        field.name: int(record[field.name]) if field.name in INTEGERS else float(record.get(field.name) or "nan")
         for field in fields(RoundResult)
     }
     return Row(
