@@ -33,9 +33,11 @@ def demo(out: Path, jobs: int | None, as_json: bool) -> None:
     _run_and_show(demo_config(), out, jobs, as_json)
 
 
-def run(path: Path, out: Path, jobs: int | None, as_json: bool, plugins: Sequence[Path]) -> None:
+def run(
+    path: Path, out: Path, jobs: int | None, as_json: bool, plugins: Sequence[Path], data: Path | None = None
+) -> None:
     """Run an experiment and print its tables."""
-    config = load_config(path)
+    config = load_config(path, data)
     added = (*config.plugins, *(plugin.resolve() for plugin in plugins))
     _run_and_show(config.model_copy(update={"plugins": added}), out, jobs, as_json)
 
