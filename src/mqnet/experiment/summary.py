@@ -45,7 +45,7 @@ def summarise(results: Results, scenario: str, ood_share: float) -> list[Summary
                 accuracy=curves["accuracy"][:, -1],
                 aulc=aulc(curves["accuracy"]),
                 aulc_cost=aulc_cost(curves["accuracy"], curves["spent"]),
-                known_share=float(np.nanmean(curves["query_known_share"])),
+                known_share=_mean(curves["query_known_share"]),
                 wasted=float(curves.cost_ood * wasted(curves)[:, -1].mean()),
                 purity_auroc=_mean(curves["purity_auroc"]),
                 over_random=paired_difference(*[aulc(c["accuracy"]) for c in versus]) if versus else None,
@@ -87,7 +87,7 @@ def _row(row: Summary) -> tuple[str, ...]:
         f"{100 * row.aulc_cost.mean():.2f}",
         points(row.over_random),
         interval(row.gap_closed),
-        f"{row.known_share:.0%}",
+        _share(row.known_share),
         f"{row.wasted:.0f}",
         "" if np.isnan(row.purity_auroc) else f"{row.purity_auroc:.3f}",
     )
@@ -106,7 +106,7 @@ def compact(results: Results) -> list[Table]:
                 f"{100 * row.aulc.mean():.2f}",
                 f"{100 * row.over_random.value:+.2f}" if row.over_random else "",
                 f"{row.gap_closed.value:.2f}" if row.gap_closed and not np.isnan(row.gap_closed.value) else "",
-                f"{row.known_share:.0%}",
+                _share(row.known_share),
                 f"{row.wasted:.0f}",
             )
             for row in rows
@@ -211,6 +211,10 @@ def favourite_of(strategies: Sequence[str]) -> str:
         if name.startswith("mqnet"):
             return name
     return next((name for name in reversed(strategies) if name not in (RANDOM, ORACLE)), RANDOM)
+
+
+def _share(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.0%}"
 
 
 def _mean(values: np.ndarray) -> float:
