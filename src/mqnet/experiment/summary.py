@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mqnet.experiment.notes import reserve_notes
 from mqnet.experiment.results import Curves, Results
 from mqnet.experiment.statistics import Interval, aulc, aulc_cost, oracle_gap, paired_difference
 from mqnet.experiment.tables.shape import Table
@@ -69,13 +70,15 @@ def _table(results: Results, scenario: str, share: float) -> Table:
     rows = summarise(results, scenario, share)
     n_seeds = max((len(row.accuracy) for row in rows), default=0)
     seeds = f"{n_seeds} seed{'s' if n_seeds != 1 else ''}"
+    shown = tuple(_row(row) for row in rows)
     return Table(
         title=f"{scenario}, {share:.0%} OOD, {seeds}",
         columns=(
             "strategy", "final accuracy", "AULC", "AULC-cost", "over random (AULC, points)", "oracle gap closed",
             "known in queries", "spent on OOD", "purity AUROC",
         ),
-        rows=tuple(_row(row) for row in rows),
+        rows=shown,
+        notes=reserve_notes(results, shown),
     )  # fmt: skip
 
 
@@ -111,7 +114,7 @@ def compact(results: Results) -> list[Table]:
             )
             for row in rows
         )
-        out.append(Table(full.title, head, found))
+        out.append(Table(full.title, head, found, full.notes))
     return out
 
 
