@@ -42,9 +42,12 @@ class MlpHead(HeadConfig):
 
     @property
     def provides(self) -> frozenset[str]:
-        """Logits, odin_logits, react_logits [N,K], features [N,H], predicted_loss [N], mc_logits [N,T,K], inputs."""
-        own = {"logits", "features", "predicted_loss", "mc_logits", "odin_logits", "react_logits"}
-        return frozenset(own) | INPUT_COLUMNS
+        """Logits, odin_logits, react_logits [N,K], features [N,H], mc_logits [N,T,K], inputs, predicted_loss [N].
+
+        Without a loss branch (`loss_prediction = "off"`) there is no predicted loss.
+        """
+        own = frozenset({"logits", "features", "mc_logits", "odin_logits", "react_logits"}) | INPUT_COLUMNS
+        return own if self.loss_prediction == "off" else own | {"predicted_loss"}
 
     def fit(self, train: TrainingSet, columns: frozenset[str], key: Key) -> FittedHead:
         """A head trained from scratch; its loss branch reaches the hidden layer if `predicted_loss` is asked for."""

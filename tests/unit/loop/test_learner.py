@@ -68,6 +68,14 @@ def test_rounds_are_numbered_and_end() -> None:
         learner.tell({next(i for i in IDS if i not in {line.item for line in learner.ledger}): OOD})
 
 
+@pytest.mark.parametrize("strategy", ["ll", {"name": "mqnet", "variant": "paper"}])
+def test_a_head_without_a_loss_branch_predicts_no_loss(strategy: object) -> None:
+    with pytest.raises(ConfigError, match=r"needs predicted_loss, which the model 'head' does not give"):
+        start(strategy=strategy, model={**QUICK, "loss_prediction": "off"})
+    assert start(strategy="confidence", model={**QUICK, "loss_prediction": "off"}).ask() is not None
+    assert start(strategy=strategy).ask() is not None
+
+
 def test_a_pool_runs_out() -> None:
     learner = start(budget=20)
     asked = run(learner)
