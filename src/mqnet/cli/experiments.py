@@ -20,10 +20,9 @@ from mqnet.experiment.config import ExperimentConfig, load_config
 from mqnet.experiment.cost import run_cost
 from mqnet.experiment.demo import demo_config
 from mqnet.experiment.report import write_report
-from mqnet.experiment.results import Results, read_rows
 from mqnet.experiment.run import Progress as CellDone
 from mqnet.experiment.run import collect, n_cores, run_experiment, unfinished
-from mqnet.experiment.stored import CONFIG, RESULTS, stored_config
+from mqnet.experiment.stored import CONFIG, RESULTS, stored_config, stored_results
 from mqnet.experiment.summary import Table, compact, favourite_of, tables, verdict
 from mqnet.loop.coders import in_training
 from mqnet.loop.learner import SHARED
@@ -87,16 +86,16 @@ def _run_and_show(config: ExperimentConfig, out: Path, jobs: int | None, as_json
     _say_cost(config, out, jobs, as_json)
     with telling(out / SHARED, None if as_json else console):
         failures = _watch(run_experiment(config, out, jobs=jobs), as_json)
-    results = Results(read_rows(out / RESULTS))
+    results = stored_results(out)
     if results.settings:
         report = write_report(out)
-        sentence = verdict(results, favourite_of(results.strategies), config.campaign.cost_ood)
+        sentence = verdict(results, favourite_of(results.strategies))
         if as_json:
-            found = [asdict(table) for table in tables(results, config.campaign.cost_ood)]
+            found = [asdict(table) for table in tables(results)]
             summary = {"verdict": sentence, "tables": found, "report": str(report)}
             print(json.dumps({**summary, "results": str(out / RESULTS)}))
         else:
-            for table in compact(results, config.campaign.cost_ood):
+            for table in compact(results):
                 _print_table(table)
             console.print(sentence, style="bold", highlight=False)
             console.print(f"\nresults: {out / RESULTS}\nreport:  {report}", highlight=False, soft_wrap=True)

@@ -44,7 +44,7 @@ def grid(config: ExperimentConfig) -> list[Cell]:
     for plugin in config.plugins:
         load_plugin(plugin)
     data = open_dataset(config.scenario)
-    strategies = [_strategy(choice) for choice in config.grid.strategies]
+    strategies = [labelled(choice) for choice in config.grid.strategies]
     labels = [label for _, label in strategies]
     if len(set(labels)) < len(labels):
         raise ConfigError(f"two strategies of the grid share a name: {', '.join(labels)}. Give one a `label`.")
@@ -72,7 +72,8 @@ def grid(config: ExperimentConfig) -> list[Cell]:
     return cells
 
 
-def _strategy(choice: str | Mapping[str, Any]) -> tuple[Plugin, str]:
+def labelled(choice: str | Mapping[str, Any]) -> tuple[Plugin, str]:
+    """A strategy as the grid names it, and its label: its own, or one that shows its options."""
     if isinstance(choice, str):
         return Plugin(choice), choice
     options = dict(choice)

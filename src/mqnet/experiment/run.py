@@ -103,6 +103,7 @@ def collect(out: Path, cells: Sequence[Cell]) -> list[Row]:
                     cell.seed,
                     RoundResult(**_with_nan(result)),
                     cell.digest,
+                    cell.config.campaign.cost_ood,
                 )
                 for result in stored
             ]
