@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -25,11 +24,19 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
-from benchmarks.harness import Contender, Job, Record, against_baseline, compare, machine_rates, measure  # noqa: E402
-from benchmarks.targets import TARGET_JOBS, verdicts  # noqa: E402
+from benchmarks.harness import (  # noqa: E402
+    CLOCK,
+    Contender,
+    Job,
+    Record,
+    against_baseline,
+    compare,
+    machine_rates,
+    measure,
+)
+from benchmarks.targets import LONG_JOBS, TARGET_JOBS, verdicts  # noqa: E402
 
 SCRIPT = Path(__file__).resolve()
-CLOCK = os.environ.get("BENCH_CLOCK", "wall")
 
 
 def inputs(job: Job) -> Any:
@@ -283,6 +290,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", help="only these implementations")
     parser.add_argument("--quick", action="store_true", help="2,000 items of 64 numbers, 50 picks")
     parser.add_argument("--targets", action="store_true", help="the promised sizes, 500 picks: pass or miss")
+    parser.add_argument("--short", action="store_true", help="of the targets those that take less than a minute or two")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--from-json", type=Path, help="measure nothing: plot and compare these figures")
     parser.add_argument("--plot")
@@ -298,6 +306,7 @@ def main() -> None:
         groups = pieces([2_000], [4], options.pieces, 50, 64)
     elif options.targets:
         groups = [group for group in TARGET_JOBS if group[0].piece in options.pieces]
+        groups = [group for group in groups if not (options.short and group in LONG_JOBS)]
     else:
         groups = pieces(options.sizes, options.classes, options.pieces, options.picks, 256)
     for group in [] if options.from_json else groups:

@@ -44,6 +44,7 @@ TARGET_JOBS: list[list[Job]] = [
     [FACILITY_LARGE, FACILITY_SAMPLED],
     [FACILITY_MILLION],
 ]
+LONG_JOBS: list[list[Job]] = [[FACILITY_LARGE, FACILITY_SAMPLED], [FACILITY_MILLION]]
 
 
 @dataclass(frozen=True)
