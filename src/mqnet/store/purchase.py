@@ -14,7 +14,8 @@ from mqnet.store.ledger import answer_columns, charged, offered
 from mqnet.store.tables import answer_log, answers, candidates, rounds
 from mqnet.types import Answer, CampaignConfig, Costs, ItemId, Query, as_answer
 
-REQUEUED = "requeued"
+REQUEUED, WITHDRAWN = "requeued", "withdrawn"
+"""Kinds of log entries that take an answer out of the ledger."""
 
 
 def take(
@@ -148,6 +149,6 @@ def withdraw(connection: sa.Connection, item: ItemId) -> None:
     """Take an answer out of the ledger: its item is open again. The log keeps what was."""
     old = connection.execute(sa.select(answers).where(answers.c.item == item)).mappings().one()
     row = {name: old[name] for name in ("item", "round", "annotator")}
-    row |= {"kind": "withdrawn", "name": None, "cost": 0.0, "answered_at": time.time()}
+    row |= {"kind": WITHDRAWN, "name": None, "cost": 0.0, "answered_at": time.time()}
     connection.execute(answer_log.insert().values(**row))
     connection.execute(answers.delete().where(answers.c.item == item))
