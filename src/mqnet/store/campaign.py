@@ -20,7 +20,7 @@ from mqnet.store import schema
 from mqnet.store.blobs import Blobs, FolderBlobs, MemoryBlobs, make_folder, sync_folder
 from mqnet.store.codec import costs_from, from_json, to_json
 from mqnet.store.items import Item, add_items, find_items
-from mqnet.store.ledger import answer_from
+from mqnet.store.ledger import answer_from, charged
 from mqnet.store.past import ledger_at, log_length
 from mqnet.store.project import Project, read_project, write_project
 from mqnet.store.purchase import covers, open_query, ranking_of, requeue, spent_by_round, take
@@ -301,7 +301,8 @@ class CampaignStore:
     def covers(self, record: RoundRecord) -> float:
         """What the answers of an open round may cost together."""
         with self._engine.connect() as connection:
-            return covers(connection, self.config_in(connection), record.round, record.budget)
+            config = self.config_in(connection)
+            return covers(connection, config, record.round, record.budget, charged(config, record.costs))
 
     def ledger(self) -> list[LedgerLine]:
         """Every answered item, in the order of purchase: by round, then by place in the ranking."""

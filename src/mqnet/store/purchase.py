@@ -94,17 +94,18 @@ def open_query(connection: sa.Connection, config: CampaignConfig) -> Query | Non
     query = sa.select(answers.c.item, answers.c.cost).where(answers.c.round == row.round)
     answered = {r.item: r.cost for r in connection.execute(query)}
     charges = charged(config, costs_from(row.costs))
-    covered = covers(connection, config, row.round, row.budget)
+    covered = covers(connection, config, row.round, row.budget, charges)
     return Query(row.round, offered(ranking_of(connection, row.round), answered, covered, charges))
 
 
-def covers(connection: sa.Connection, config: CampaignConfig, round_: int, budget: float) -> float:
-    """What the answers of an open round may cost together, given its budget.
+def covers(connection: sa.Connection, config: CampaignConfig, round_: int, budget: float, charges: Costs) -> float:
+    """What the answers of an open round may cost together, given its budget and what it charges.
 
     A skip that was queued again stays charged. A correction of an earlier answer may have made dearer what was counted
     when the round began: what the other rounds leave of the total budget is a bound of its own.
     """
-    kept = _spent(connection, answer_log, answer_log.c.kind == REQUEUED).get(round_, 0.0)
+    # the log is long and this is asked at every answer: it is not read where skips are free
+    kept = _spent(connection, answer_log, answer_log.c.kind == REQUEUED).get(round_, 0.0) if charges.skip else 0.0
     if config.budget.total is None:
         return budget - kept
     others = math.fsum(cost for other, cost in spent_by_round(connection).items() if other != round_)
