@@ -70,7 +70,7 @@ def test_a_grid_trains_each_coder_once_and_says_so_before(undisturbed) -> None:
     folder, _, printed = undisturbed
     coders = coders_of(folder / "whole")
     assert sorted(coder["kind"] for coder in coders.values()) == ["csi", "simclr"]
-    assert not list((folder / "whole" / "shared").rglob("*checkpoint*"))
+    assert not list((folder / "whole" / "shared").rglob("training"))
     assert not list((folder / "whole" / "cells").rglob("*coder*"))
     assert "3 campaigns train 6 models 'pixels'" in printed
     assert "1 csi coder: 8 steps of 128 views each" in printed
