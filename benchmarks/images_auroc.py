@@ -16,13 +16,14 @@ from mqnet.experiment.statistics import auroc
 from mqnet.experiment.stored import stored_config
 from mqnet.loop.coders import CoderJob, FolderShelf
 from mqnet.loop.learner import SHARED
+from mqnet.loop.spaces import CODED
 from mqnet.models.contrastive.coder import Coder
 from mqnet.models.encode import encode_items
 from mqnet.numerics.threads import one_thread
 from mqnet.registry import PURITY
 from mqnet.view import LabelledView, RoundView
 
-CLASSIFIER = ("energy", "msp", "knn", "contrast", "detector", "evidence")
+CLASSIFIER = tuple(name for name in PURITY.names() if not PURITY.get(name).needs & CODED)
 REFERENCES = ("in", "ood", "both")
 
 
