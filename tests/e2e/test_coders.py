@@ -12,12 +12,13 @@ from looking import everything_of
 
 from processes import toml
 
+PLUGIN = Path(__file__).parent / "pictures_plugin.py"
 STRATEGIES = ["random", "ccal", {"name": "mqnet", "purity": "csi", "informativeness": "predicted_loss"}]
 
 
 def write_cifar(folder: Path) -> None:
     """Made-up images in CIFAR-10's layout: ten colours, 12 images of each in a file."""
-    folder.mkdir()
+    folder.mkdir(parents=True)
     rng = np.random.default_rng(0)
     for name in (*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"):
         labels = np.arange(120, dtype=np.uint8) % 10
@@ -29,7 +30,7 @@ def write_cifar(folder: Path) -> None:
 
 def grid(**changes) -> str:
     tables = {
-        "scenario": {"dataset": "cifar10", "root": "cifar", "known_classes": 4, "ood_share": [0.4], "pool_size": 64},
+        "scenario": {"dataset": "textures", "known_classes": 3, "ood_share": [0.4], "pool_size": 80},
         "campaign": {"rounds": 2, "budget": 8},
         "model": {"name": "resnet8", "n_steps": 3, "batch_size": 16},
         "coder": {"epochs": 2, "batch_size": 16, "precision": "float32"},
@@ -40,9 +41,8 @@ def grid(**changes) -> str:
 
 @pytest.fixture(scope="module")
 def undisturbed(mqnet, tmp_path_factory):
-    """The grid's folder with a finished run in `whole`, its steps towards the disk, what it printed and what it left."""
+    """The folder with a finished run in `whole`, its steps towards the disk, what it printed and what it left."""
     folder = tmp_path_factory.mktemp("coders")
-    write_cifar(folder / "cifar")
     (folder / "grid.toml").write_text(grid())
     ended = mqnet(*run("whole"), cwd=folder, count=str(folder / "steps"))
     assert (ended.code, ended.err) == (0, "")
@@ -50,7 +50,7 @@ def undisturbed(mqnet, tmp_path_factory):
 
 
 def run(out: str, *more: object, jobs: int = 1) -> tuple[object, ...]:
-    return ("run", "grid.toml", "--out", out, "--jobs", jobs, *more)
+    return ("run", "grid.toml", "--out", out, "--jobs", jobs, "--plugin", PLUGIN, *more)
 
 
 def coders_of(out: Path) -> dict[str, dict]:
@@ -72,8 +72,8 @@ def test_a_grid_trains_each_coder_once_and_says_so_before(undisturbed) -> None:
     assert not list((folder / "whole" / "shared").rglob("training"))
     assert not list((folder / "whole" / "cells").rglob("*coder*"))
     assert "3 campaigns train 6 models 'resnet8': 3 steps of 16 images each" in printed
-    assert "1 csi coder: 8 steps of 128 views each" in printed
-    assert "1 simclr coder: 8 steps of 32 views each" in printed
+    assert "1 csi coder: 10 steps of 128 views each" in printed
+    assert "1 simclr coder: 10 steps of 32 views each" in printed
 
 
 def test_a_longer_grid_repeats_no_cell_and_trains_no_coder_twice(mqnet, undisturbed) -> None:
@@ -81,7 +81,7 @@ def test_a_longer_grid_repeats_no_cell_and_trains_no_coder_twice(mqnet, undistur
     before = {path: path.stat().st_mtime_ns for path in (folder / "whole").rglob("rounds.json")}
     trained = {path: path.stat().st_mtime_ns for path in (folder / "whole" / "shared").rglob("*.json")}
     (folder / "longer.toml").write_text(grid(grid={"strategies": [*STRATEGIES, "margin"]}))
-    ended = mqnet("run", "longer.toml", "--out", "whole", "--jobs", 1, cwd=folder)
+    ended = mqnet("run", "longer.toml", "--out", "whole", "--jobs", 1, "--plugin", PLUGIN, cwd=folder)
     assert (ended.code, ended.err) == (0, "")
     assert "1 campaign train 2 models" in ended.out
     assert "coder" not in ended.out
@@ -92,7 +92,7 @@ def test_a_longer_grid_repeats_no_cell_and_trains_no_coder_twice(mqnet, undistur
 def test_another_coder_repeats_only_the_cells_that_look_through_one(mqnet, undisturbed) -> None:
     folder, *_ = undisturbed
     (folder / "other.toml").write_text(grid(coder={"epochs": 1}))
-    ended = mqnet("run", "other.toml", "--out", "whole", "--jobs", 1, "--json", cwd=folder)
+    ended = mqnet("run", "other.toml", "--out", "whole", "--jobs", 1, "--plugin", PLUGIN, "--json", cwd=folder)
     assert (ended.code, ended.err) == (0, "")
     cost = json.loads(ended.out.splitlines()[0])["cost"]
     assert (cost["n_campaigns"], [coder["n"] for coder in cost["coders"]]) == (2, [1, 1])
@@ -119,19 +119,20 @@ def test_processes_side_by_side_end_like_one(mqnet, undisturbed) -> None:
     assert what_matters(folder / "parallel") == whole
 
 
-def test_data_may_lie_elsewhere(mqnet, undisturbed, tmp_path) -> None:
-    folder, *_ = undisturbed
-    (tmp_path / "grid.toml").write_text(grid(grid={"strategies": ["random"]}))
+def test_data_may_lie_elsewhere(mqnet, tmp_path) -> None:
+    write_cifar(tmp_path / "here" / "cifar")
+    cifar = {"dataset": "cifar10", "root": "cifar", "known_classes": 4, "pool_size": 64}
+    (tmp_path / "grid.toml").write_text(grid(scenario=cifar, campaign={"rounds": 1}, grid={"strategies": ["random"]}))
     ended = mqnet(*run("out"), cwd=tmp_path)
     assert ended.code == 2
     assert "cifar10' is not at" in ended.err
-    ended = mqnet(*run("out", "--data", folder), cwd=tmp_path)
+    ended = mqnet(*run("out", "--data", "here"), cwd=tmp_path)
     assert (ended.code, ended.err) == (0, "")
 
 
 def test_a_wrong_coder_option_is_named(mqnet, undisturbed) -> None:
     folder, *_ = undisturbed
     (folder / "wrong.toml").write_text(grid(coder={"epoch": 3}))
-    ended = mqnet("run", "wrong.toml", "--out", "wrong", cwd=folder)
+    ended = mqnet("run", "wrong.toml", "--out", "wrong", "--plugin", PLUGIN, cwd=folder)
     assert ended.code == 2
     assert "unknown key 'coder.epoch'. Did you mean 'epochs'?" in ended.err
