@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from urllib.parse import quote
 
 import pytest
+from guarding import ITEMS, NAMED_LIKE_PATHS, SECRET, Guarded
 
-from conftest import ITEMS, NAMED_LIKE_PATHS, SECRET, Guarded
 from mqnet.server.guard import MOST_BYTES
 
 PATHS = ["campaign", "state", "next", "history", "dashboard", "review", "people", "items/i0.png", "items/i0.png/image"]

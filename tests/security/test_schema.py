@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 import schemathesis
+from guarding import SECRET, Guarded
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.python import asgi
-
-from conftest import SECRET, Guarded
 
 N_EXAMPLES = 8
 QUICK = settings(
