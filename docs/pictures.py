@@ -156,7 +156,7 @@ def shoot(browser: Browser, name: str, url: str, token: str, path: str, prepare:
         for shot in row:
             sheet.paste(shot, (x, GAP + i * (HEIGHT + GAP)))
             x += shot.width + GAP
-    sheet.quantize(96, dither=Image.Dither.NONE).save(HERE / "pictures" / f"{name}.png", optimize=True)
+    sheet.quantize(200, dither=Image.Dither.NONE).save(HERE / "pictures" / f"{name}.png", optimize=True)
     print(name)
 
 

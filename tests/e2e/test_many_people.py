@@ -42,7 +42,7 @@ def test_nothing_is_lost_or_doubled(mqnet: Zygote, tmp_path: Path) -> None:
     over.set()
     watcher.join()
     client, began = Client(port, olga), time.monotonic()
-    while (insight := client.patiently("GET", "/api/dashboard")[1]["insight"] or {}).get("round") != 2:
+    while (insight := client.patiently("GET", "/api/dashboard")[1]["insight"] or {}).get("round") != 3:
         assert time.monotonic() - began < PATIENCE, insight
         time.sleep(0.2)
     client.close()
