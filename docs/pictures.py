@@ -47,9 +47,13 @@ SENTENCES = (
 )
 
 
-def digits(scratch: Path, name: str, kind: str = "image", n_items: int = 600, **settings: object) -> tuple[Given, Path]:
+def digits(
+    scratch: Path, name: str, kind: str = "image", n_items: int = 600, rounds: int = 6, **settings: object
+) -> tuple[Given, Path]:
     """A campaign on handwritten digits, three of ten classes known, as images or with made-up questions as texts."""
-    given = digits_campaign(scratch / f"{name}-pool", n_items, budget=24.0, rounds=6, cost_ood=1.0, audit_share=0.1)
+    given = digits_campaign(
+        scratch / f"{name}-pool", n_items, budget=24.0, rounds=rounds, cost_ood=1.0, audit_share=0.1
+    )
     folder = scratch / name
     images = folder / "images"
     images.mkdir(parents=True)
@@ -171,51 +175,74 @@ def keys(*pressed: str) -> Prepare:
     return prepare
 
 
-def main() -> None:
-    """All pictures."""
-    (HERE / "pictures").mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=chromium_path(), args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        )
-        given, folder = digits(Path(scratch), "digits", overlap=2)
-        play(given, folder, lambda now: now["round"] >= 4 and now["progress"]["answered"] >= 5, mistakes=0.3)
-        (olga,) = let_in(folder, "olga", role="owner")
-        with served(folder, "--no-worker") as url:
-            client = Client(int(url.rsplit(":", 1)[1]), olga)
-            item = client("GET", "/api/next?n=1")[1]["items"][0]["id"]
-            client("POST", "/api/flags", {"item": item, "flagged": True, "note": "could be a zero or a six"})
-            client.close()
-            shoot(browser, "focus-image", url, olga, "/")
-            shoot(browser, "grid", url, olga, "/#grid", keys("x", "1", "ArrowRight", "x", "r"))
-            shoot(browser, "keys", url, olga, "/", keys("?"))
-            shoot(browser, "dashboard", url, olga, "/dashboard")
-            shoot(browser, "dashboard-below", url, olga, "/dashboard", lambda page: page.mouse.wheel(0, 700))
-            shoot(browser, "review", url, olga, "/review")
-            shoot(browser, "people", url, olga, "/people")
-            shoot(browser, "signed-out", url, "", "/")
-        play(given, folder, lambda now: now["state"] == "done")
-        with served(folder, "--no-worker") as url:
-            shoot(browser, "end", url, olga, "/")
-        given, folder = digits(Path(scratch), "texts", kind="text", early_answers=True)
-        (olga,) = let_in(folder, "olga", role="owner")
-        with ActiveLearner.open(folder) as learner:
-            learner.ask()
-        with served(folder, "--no-worker") as url:
-            shoot(browser, "focus-text", url, olga, "/")
-            shoot(browser, "focus-text-filter", url, olga, "/", keys("c", "a", "r"))
-        given, folder = digits(Path(scratch), "waiting", early_answers=False)
-        (olga,) = let_in(folder, "olga", role="owner")
-        store = CampaignStore.open(folder)
-        with served(folder, "--no-worker") as url:
-            shoot(browser, "waiting", url, olga, "/", lambda page: _training(store, page))
-        store.close()
-        browser.close()
+def in_the_middle(browser: Browser, scratch: Path) -> None:
+    """Most screens: three people in the fourth round."""
+    given, folder = digits(scratch, "digits", overlap=2)
+    play(given, folder, lambda now: now["round"] >= 4 and now["progress"]["answered"] >= 5, mistakes=0.3)
+    (olga,) = let_in(folder, "olga", role="owner")
+    with served(folder, "--no-worker") as url:
+        client = Client(int(url.rsplit(":", 1)[1]), olga)
+        item = client("GET", "/api/next?n=1")[1]["items"][0]["id"]
+        client("POST", "/api/flags", {"item": item, "flagged": True, "note": "could be a zero or a six"})
+        client.close()
+        shoot(browser, "focus-image", url, olga, "/")
+        shoot(browser, "grid", url, olga, "/#grid", keys("x", "1", "ArrowRight", "x", "r"))
+        shoot(browser, "keys", url, olga, "/", keys("?"))
+        shoot(browser, "dashboard", url, olga, "/dashboard")
+        shoot(browser, "dashboard-below", url, olga, "/dashboard", lambda page: page.mouse.wheel(0, 700))
+        shoot(browser, "review", url, olga, "/review")
+        shoot(browser, "people", url, olga, "/people")
+        shoot(browser, "signed-out", url, "", "/")
+
+
+def at_the_end(browser: Browser, scratch: Path) -> None:
+    """The budget is spent."""
+    given, folder = digits(scratch, "end", n_items=120, rounds=1)
+    play(given, folder, lambda now: now["state"] == "done")
+    (olga,) = let_in(folder, "olga", role="owner")
+    with served(folder, "--no-worker") as url:
+        shoot(browser, "end", url, olga, "/")
+
+
+def on_texts(browser: Browser, scratch: Path) -> None:
+    """Texts and twelve classes."""
+    _, folder = digits(scratch, "texts", kind="text", n_items=120)
+    (olga,) = let_in(folder, "olga", role="owner")
+    with ActiveLearner.open(folder) as learner:
+        learner.ask()
+    with served(folder, "--no-worker") as url:
+        shoot(browser, "focus-text", url, olga, "/")
+        shoot(browser, "focus-text-filter", url, olga, "/", keys("c", "a", "r"))
+
+
+def in_between(browser: Browser, scratch: Path) -> None:
+    """While the loop trains, with nothing to answer meanwhile."""
+    _, folder = digits(scratch, "waiting", n_items=120, early_answers=False)
+    (olga,) = let_in(folder, "olga", role="owner")
+    store = CampaignStore.open(folder)
+    with served(folder, "--no-worker") as url:
+        shoot(browser, "waiting", url, olga, "/", lambda page: _training(store, page))
+    store.close()
 
 
 def _training(store: CampaignStore, page: Page) -> None:
     Health(store).say("training", "the model learns from 61 labels and 35 answers 'none of these'.", 3)
     page.wait_for_timeout(2500)  # the page asks every two seconds
+
+
+SCENES = (in_the_middle, at_the_end, on_texts, in_between)
+
+
+def main() -> None:
+    """All pictures, or those of the scenes named."""
+    (HERE / "pictures").mkdir(exist_ok=True)
+    wanted = [scene for scene in SCENES if scene.__name__ in sys.argv] or SCENES
+    quiet = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path(), args=quiet)
+        for scene in wanted:
+            scene(browser, Path(scratch))
+        browser.close()
 
 
 if __name__ == "__main__":

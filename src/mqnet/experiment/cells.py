@@ -15,8 +15,10 @@ from mqnet.data.scenarios import Scenario, cross, split
 from mqnet.errors import ConfigError
 from mqnet.experiment.config import DATA_KEYS, ExperimentConfig, ScenarioSection
 from mqnet.loop.learner import as_plugin, make_model, make_strategy
+from mqnet.loop.spaces import CODED, holds_images
 from mqnet.registry import DATASET, load_plugin
-from mqnet.types import Plugin
+from mqnet.store.ledger import sure_labels
+from mqnet.types import Costs, Plugin
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class Cell:
     ood_share: float
     seed: int
     digest: str
+    coded: frozenset[str] = frozenset()
+    """The columns it needs that contrastive coders give."""
 
     @property
     def title(self) -> str:
@@ -41,33 +45,37 @@ def grid(config: ExperimentConfig) -> list[Cell]:
     for plugin in config.plugins:
         load_plugin(plugin)
     data = open_dataset(config.scenario)
-    strategies = [_strategy(choice) for choice in config.grid.strategies]
+    strategies = [labelled(choice) for choice in config.grid.strategies]
     labels = [label for _, label in strategies]
     if len(set(labels)) < len(labels):
         raise ConfigError(f"two strategies of the grid share a name: {', '.join(labels)}. Give one a `label`.")
-    for strategy, _ in strategies:
+    coded: dict[str, frozenset[str]] = {}
+    for strategy, label in strategies:
         campaign = config.campaign_config(data.classes, strategy, 0)
         campaign.check()
         needs, gives = make_strategy(campaign, True).needs, make_model(campaign).provides
-        if needs - gives:
+        coded[label] = needs & CODED if holds_images(data.train.pool) else frozenset()
+        if needs - gives - coded[label]:
             raise ConfigError(
-                f"strategy '{strategy.name}' needs {', '.join(sorted(needs - gives))}, which the model "
+                f"strategy '{strategy.name}' needs {', '.join(sorted(needs - gives - coded[label]))}, which the model "
                 f"'{config.model.name}' does not give (it gives {', '.join(sorted(gives))})."
             )
     for share in config.scenario.ood_share:
         # a split draws other classes, of other sizes, with every seed; a cross is as large with one as with another
         for seed in config.grid.seeds if config.scenario.kind == "split" else config.grid.seeds[:1]:
-            open_scenario(config.scenario, share, seed)
+            for reserve in sorted({0, *(_reserve(config, strategy) for strategy, _ in strategies)}):
+                open_scenario(config.scenario, share, seed, reserve)
     cells: list[Cell] = []
     for share in config.scenario.ood_share:
         for seed in config.grid.seeds:
             for strategy, label in strategies:
-                digest = _digest(config, data, strategy, share, seed)
-                cells.append(Cell(config, strategy, label, share, seed, digest))
+                digest = _digest(config, data, strategy, share, seed, coded[label])
+                cells.append(Cell(config, strategy, label, share, seed, digest, coded[label]))
     return cells
 
 
-def _strategy(choice: str | Mapping[str, Any]) -> tuple[Plugin, str]:
+def labelled(choice: str | Mapping[str, Any]) -> tuple[Plugin, str]:
+    """A strategy as the grid names it, and its label: its own, or one that shows its options."""
     if isinstance(choice, str):
         return Plugin(choice), choice
     options = dict(choice)
@@ -79,9 +87,11 @@ def _strategy(choice: str | Mapping[str, Any]) -> tuple[Plugin, str]:
     return plugin, f"{plugin.name}({shown})" if shown else plugin.name
 
 
-def _digest(config: ExperimentConfig, data: Dataset, strategy: Plugin, share: float, seed: int) -> str:
+def _digest(
+    config: ExperimentConfig, data: Dataset, strategy: Plugin, share: float, seed: int, coded: frozenset[str]
+) -> str:
     scenario = config.scenario
-    defining = {
+    defining: dict[str, object] = {
         "version": __version__,
         "data": data.fingerprint(),
         "scenario": [scenario.kind, scenario.known_classes, scenario.known_class_share, scenario.pool_size, share],
@@ -91,6 +101,8 @@ def _digest(config: ExperimentConfig, data: Dataset, strategy: Plugin, share: fl
         "plugins": [hashlib.blake2b(path.read_bytes()).hexdigest() for path in config.plugins],
         "seed": seed,
     }
+    if coded:  # what a cell does not use does not name it: another coder repeats only the cells that look through one
+        defining["coder"] = config.coder.model_dump()
     text = json.dumps(defining, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
 
@@ -103,17 +115,21 @@ def open_dataset(section: ScenarioSection) -> Dataset:
 def open_scenario(section: ScenarioSection, ood_share: float, seed: int, reserve: int = 0) -> Scenario:
     """The pool, truth and test items of one OOD share and seed: the same for every strategy.
 
-    `reserve` items outside the pool are labelled for strategies that learn from an independent validation set.
+    `reserve` items outside the pool are labelled for strategies that learn from an independent validation set; where
+    the data leave too few beside it, the pool of these strategies is smaller.
     """
     return _open_scenario(section.model_dump_json(), ood_share, seed, reserve)
 
 
 def reserve_for(cell: Cell) -> int:
     """How many items a cell's strategy wants beside the pool: as many as a query holds, or none."""
-    if cell.strategy.options.get("validation") != "random":
+    return _reserve(cell.config, cell.strategy)
+
+
+def _reserve(config: ExperimentConfig, strategy: Plugin) -> int:
+    if strategy.options.get("validation") != "random":
         return 0
-    campaign = cell.config.campaign
-    return int(campaign.budget // max(campaign.cost_known, campaign.cost_ood))
+    return sure_labels(config.campaign.budget, Costs(config.campaign.cost_known, config.campaign.cost_ood))
 
 
 @lru_cache(maxsize=2)  # keyed by the section's text: the cells of a grid share data sets and pools

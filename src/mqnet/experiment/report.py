@@ -11,8 +11,8 @@ from mqnet import __version__
 from mqnet.errors import InputError
 from mqnet.experiment import figures
 from mqnet.experiment.config import ExperimentConfig
-from mqnet.experiment.results import Results, read_rows
-from mqnet.experiment.stored import RESULTS, stored_config
+from mqnet.experiment.results import Results
+from mqnet.experiment.stored import stored_config, stored_results
 from mqnet.experiment.summary import Table, comparisons, favourite_of, gaps, tables, verdict
 from mqnet.store.blobs import write_durably
 
@@ -32,7 +32,9 @@ table { border-collapse: collapse; width: 100%; font-size: .88rem; font-variant-
 caption { text-align: left; font-weight: 600; padding: .7rem .8rem .2rem; }
 th, td { text-align: right; padding: .4rem .8rem; border-top: 1px solid var(--line); white-space: nowrap; }
 th { vertical-align: bottom; white-space: normal; font-weight: 600; }
-th:first-child, td:first-child { text-align: left; }
+th:first-child, td:first-child, td.name { text-align: left; }
+tr.ruled td { border-top: 2px solid var(--soft); }
+th[colspan] { text-align: center; }
 pre { background: #fff; border: 1px solid var(--line); border-radius: 8px; padding: .8rem; overflow-x: auto;
   font-size: .8rem; }
 """
@@ -41,7 +43,7 @@ pre { background: #fff; border: 1px solid var(--line); border-radius: 8px; paddi
 def write_report(out: Path) -> Path:
     """Write `OUT/report.html` from what has finished so far, and return its path."""
     config = stored_config(out)
-    results = Results(read_rows(out / RESULTS))
+    results = stored_results(out)
     if not results.settings:
         raise InputError(f"no cell of '{out}' has finished yet.")
     path = out / "report.html"
@@ -51,12 +53,11 @@ def write_report(out: Path) -> Path:
 
 def render(config: ExperimentConfig, results: Results) -> str:
     """The page as text."""
-    cost_ood = config.campaign.cost_ood
     favourite = favourite_of(results.strategies)
     parts = [
         f"<h1>Open-set active learning: {escape(config.scenario.label)}</h1>",
         f'<p class="soft">{escape(_setting(config))}</p>',
-        f'<p class="verdict">{escape(verdict(results, favourite, cost_ood))}</p>',
+        f'<p class="verdict">{escape(verdict(results, favourite))}</p>',
         "<h2>Accuracy for what was spent</h2>",
         _figure(
             figures.accuracy_against_cost(results),
@@ -75,7 +76,7 @@ def render(config: ExperimentConfig, results: Results) -> str:
             figures.wasted_labels(results), "OOD labels bought by the queries so far, the initial sample left out."
         ),
         "<h2>In numbers</h2>",
-        *(_table(table) for table in (*tables(results, cost_ood), *gaps(results), *comparisons(results, favourite))),
+        *(_table(table) for table in (*tables(results), *gaps(results), *comparisons(results, favourite))),
         f'<p class="soft">{escape(LEGEND)}</p>',
         "<h2>What to be careful about</h2>",
         "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in _cautions(config, results)) + "</ul>",
@@ -132,9 +133,23 @@ def _figure(svg: str, caption: str) -> str:
 
 
 def _table(table: Table) -> str:
+    spans = ""
+    if table.spans:
+        heads = "".join(f'<th scope="colgroup" colspan="{n}">{escape(text)}</th>' for text, n in table.spans)
+        spans = f'<tr><td colspan="{table.n_names}"></td>{heads}</tr>'
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.columns)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
+    body = "".join(_table_row(table, r) for r in range(len(table.rows)))
+    notes = "".join(f'<p class="soft">{escape(note)}</p>' for note in table.notes)
     return (
         f'<div class="scroll"><table><caption>{escape(table.title)}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"<thead>{spans}<tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{notes}"
     )
+
+
+def _table_row(table: Table, r: int) -> str:
+    cells: list[str] = []
+    for c, text in enumerate((*table.shown_names(r), *table.rows[r][table.n_names :])):
+        tag = "b" if (r, c) in table.best else "u" if (r, c) in table.second else ""
+        shown = f"<{tag}>{escape(text)}</{tag}>" if tag else escape(text)
+        cells.append(f'<td class="name">{shown}</td>' if c < table.n_names else f"<td>{shown}</td>")
+    return ('<tr class="ruled">' if r in table.rules else "<tr>") + "".join(cells) + "</tr>"

@@ -14,6 +14,7 @@ from typing import Any
 from mqnet.errors import BusyError, InputError, MqnetError
 from mqnet.experiment.campaigns import cell_learner, cell_scenario, truth_of
 from mqnet.experiment.cells import Cell, grid
+from mqnet.experiment.coders import CoderTask, coder_tasks, make_coder
 from mqnet.experiment.config import ExperimentConfig
 from mqnet.experiment.results import Row, write_rows
 from mqnet.experiment.simulate import RoundResult, run_campaign
@@ -53,11 +54,16 @@ def run_experiment(config: ExperimentConfig, out: Path, *, jobs: int | None = No
     lock = LoopLock(out)
     try:
         write_durably(out / CONFIG, config.model_dump_json(indent=2).encode())
-        missing = [cell for cell in cells if not _finished(out, cell)]
+        missing = unfinished(out, cells)
         done, started = len(cells) - len(missing), time.perf_counter()
         write_rows(out / RESULTS, collect(out, cells))
         written = time.perf_counter()
-        for (_, cell), outcome in run_tasks(_run_in, [(out, cell) for cell in missing], jobs=jobs or n_cores()):
+        # cells that need no coder are run while coders are trained
+        tasks = [(out, cell) for cell in sorted(missing, key=lambda cell: bool(cell.coded))]
+        for task, outcome in run_tasks(_run_in, [*coder_tasks(out, missing), *tasks], jobs=jobs or n_cores()):
+            if isinstance(task, CoderTask):
+                continue  # what failed it will fail the cells that need it, and is told with them
+            _, cell = task
             done += 1
             failed = outcome if isinstance(outcome, BaseException) else None
             if failed is not None:
@@ -70,6 +76,11 @@ def run_experiment(config: ExperimentConfig, out: Path, *, jobs: int | None = No
         write_rows(out / RESULTS, collect(out, cells))
     finally:
         lock.release()
+
+
+def unfinished(out: Path, cells: Sequence[Cell]) -> list[Cell]:
+    """The cells that a run into this folder would still run."""
+    return [cell for cell in cells if not _finished(out, cell)]
 
 
 def n_cores() -> int:
@@ -92,6 +103,7 @@ def collect(out: Path, cells: Sequence[Cell]) -> list[Row]:
                     cell.seed,
                     RoundResult(**_with_nan(result)),
                     cell.digest,
+                    cell.config.campaign.cost_ood,
                 )
                 for result in stored
             ]
@@ -123,7 +135,10 @@ def _patiently(open_learner: Callable[[], ActiveLearner]) -> ActiveLearner:
     return open_learner()
 
 
-def _run_in(task: tuple[Path, Cell]) -> float:
+def _run_in(task: CoderTask | tuple[Path, Cell]) -> float:
+    if isinstance(task, CoderTask):
+        make_coder(task)
+        return float("nan")
     return run_cell(*task)
 
 

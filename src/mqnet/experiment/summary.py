@@ -7,26 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mqnet.experiment.notes import reserve_notes
 from mqnet.experiment.results import Curves, Results
 from mqnet.experiment.statistics import Interval, aulc, aulc_cost, oracle_gap, paired_difference
+from mqnet.experiment.tables.shape import Table
 
 RANDOM, ORACLE = "random", "oracle-purity"
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of texts: a title, column heads (the first column names the rows), rows, and what to know about it."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...] = ()
-
-    def markdown(self) -> str:
-        """The table in Markdown."""
-        lines = [f"**{self.title}**", "", "| " + " | ".join(self.columns) + " |", "|" + " --- |" * len(self.columns)]
-        lines += ["| " + " | ".join(row) + " |" for row in self.rows]
-        return "\n".join([*lines, *(f"\n{note}" for note in self.notes)])
 
 
 @dataclass(frozen=True)
@@ -44,7 +30,7 @@ class Summary:
     gap_closed: Interval | None
 
 
-def summarise(results: Results, scenario: str, ood_share: float, cost_ood: float = 1.0) -> list[Summary]:
+def summarise(results: Results, scenario: str, ood_share: float) -> list[Summary]:
     """Every strategy's numbers at one setting, in the grid's order."""
     out: list[Summary] = []
     for strategy in results.strategies:
@@ -60,8 +46,8 @@ def summarise(results: Results, scenario: str, ood_share: float, cost_ood: float
                 accuracy=curves["accuracy"][:, -1],
                 aulc=aulc(curves["accuracy"]),
                 aulc_cost=aulc_cost(curves["accuracy"], curves["spent"]),
-                known_share=float(np.nanmean(curves["query_known_share"])),
-                wasted=float(cost_ood * wasted(curves)[:, -1].mean()),
+                known_share=_mean(curves["query_known_share"]),
+                wasted=float(curves.cost_ood * wasted(curves)[:, -1].mean()),
                 purity_auroc=_mean(curves["purity_auroc"]),
                 over_random=paired_difference(*[aulc(c["accuracy"]) for c in versus]) if versus else None,
                 gap_closed=oracle_gap(*[aulc(c["accuracy"]) for c in closed]) if fair and closed else None,
@@ -75,22 +61,24 @@ def wasted(curves: Curves) -> np.ndarray:
     return curves["n_ood"] - curves["n_ood"][:, :1]
 
 
-def tables(results: Results, cost_ood: float = 1.0) -> list[Table]:
+def tables(results: Results) -> list[Table]:
     """One table per scenario and OOD share."""
-    return [_table(results, scenario, share, cost_ood) for scenario, share in results.settings]
+    return [_table(results, scenario, share) for scenario, share in results.settings]
 
 
-def _table(results: Results, scenario: str, share: float, cost_ood: float) -> Table:
-    rows = summarise(results, scenario, share, cost_ood)
+def _table(results: Results, scenario: str, share: float) -> Table:
+    rows = summarise(results, scenario, share)
     n_seeds = max((len(row.accuracy) for row in rows), default=0)
     seeds = f"{n_seeds} seed{'s' if n_seeds != 1 else ''}"
+    shown = tuple(_row(row) for row in rows)
     return Table(
         title=f"{scenario}, {share:.0%} OOD, {seeds}",
         columns=(
             "strategy", "final accuracy", "AULC", "AULC-cost", "over random (AULC, points)", "oracle gap closed",
             "known in queries", "spent on OOD", "purity AUROC",
         ),
-        rows=tuple(_row(row) for row in rows),
+        rows=shown,
+        notes=reserve_notes(results, shown),
     )  # fmt: skip
 
 
@@ -102,17 +90,17 @@ def _row(row: Summary) -> tuple[str, ...]:
         f"{100 * row.aulc_cost.mean():.2f}",
         points(row.over_random),
         interval(row.gap_closed),
-        f"{row.known_share:.0%}",
+        _share(row.known_share),
         f"{row.wasted:.0f}",
         "" if np.isnan(row.purity_auroc) else f"{row.purity_auroc:.3f}",
     )
 
 
-def compact(results: Results, cost_ood: float = 1.0) -> list[Table]:
+def compact(results: Results) -> list[Table]:
     """The same in columns that fit a terminal, without intervals."""
     out: list[Table] = []
-    for full, (scenario, share) in zip(tables(results, cost_ood), results.settings, strict=True):
-        rows = summarise(results, scenario, share, cost_ood)
+    for full, (scenario, share) in zip(tables(results), results.settings, strict=True):
+        rows = summarise(results, scenario, share)
         head = ("strategy", "accuracy", "AULC", "over random", "gap closed", "known", "on OOD")
         found = tuple(
             (
@@ -121,12 +109,12 @@ def compact(results: Results, cost_ood: float = 1.0) -> list[Table]:
                 f"{100 * row.aulc.mean():.2f}",
                 f"{100 * row.over_random.value:+.2f}" if row.over_random else "",
                 f"{row.gap_closed.value:.2f}" if row.gap_closed and not np.isnan(row.gap_closed.value) else "",
-                f"{row.known_share:.0%}",
+                _share(row.known_share),
                 f"{row.wasted:.0f}",
             )
             for row in rows
         )
-        out.append(Table(full.title, head, found))
+        out.append(Table(full.title, head, found, full.notes))
     return out
 
 
@@ -193,10 +181,10 @@ def interval(found: Interval | None) -> str:
     return f"{found.value:.2f}{bounds}"
 
 
-def verdict(results: Results, favourite: str, cost_ood: float = 1.0) -> str:
+def verdict(results: Results, favourite: str) -> str:
     """One sentence about the favourite strategy, at the first setting where it ran beside random."""
     for scenario, share in results.settings:
-        rows = {row.strategy: row for row in summarise(results, scenario, share, cost_ood)}
+        rows = {row.strategy: row for row in summarise(results, scenario, share)}
         if favourite == RANDOM or favourite not in rows or RANDOM not in rows:
             continue
         mine, other = rows[favourite], rows[RANDOM]
@@ -226,6 +214,10 @@ def favourite_of(strategies: Sequence[str]) -> str:
         if name.startswith("mqnet"):
             return name
     return next((name for name in reversed(strategies) if name not in (RANDOM, ORACLE)), RANDOM)
+
+
+def _share(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.0%}"
 
 
 def _mean(values: np.ndarray) -> float:

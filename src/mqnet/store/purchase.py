@@ -14,6 +14,8 @@ from mqnet.store.ledger import answer_columns, charged, offered, sure_labels
 from mqnet.store.tables import answer_log, answers, candidates, rounds
 from mqnet.types import Answer, CampaignConfig, Costs, ItemId, Query, as_answer
 
+REQUEUED = "requeued"
+
 
 def take(
     connection: sa.Connection,
@@ -98,9 +100,51 @@ def open_query(connection: sa.Connection, config: CampaignConfig) -> Query | Non
     query = sa.select(answers.c.item, answers.c.cost).where(answers.c.round == row.round)
     answered = {r.item: r.cost for r in connection.execute(query)}
     charges = charged(config, costs_from(row.costs))
+    covered = covers(connection, config, row.round, row.budget)
     # rankings are long and this is asked at every answer: what lies further down cannot be open
-    n = len(answered) + sure_labels(row.budget - math.fsum(answered.values()), charges)
-    return Query(row.round, offered(ranking_of(connection, row.round, n), answered, row.budget, charges))
+    n = len(answered) + sure_labels(covered - math.fsum(answered.values()), charges)
+    return Query(row.round, offered(ranking_of(connection, row.round, n), answered, covered, charges))
+
+
+def covers(connection: sa.Connection, config: CampaignConfig, round_: int, budget: float) -> float:
+    """What the answers of an open round may cost together, given its budget.
+
+    A skip that was queued again stays charged. A correction of an earlier answer may have made dearer what was counted
+    when the round began: what the other rounds leave of the total budget is a bound of its own.
+    """
+    kept = _spent(connection, answer_log, answer_log.c.kind == REQUEUED).get(round_, 0.0)
+    if config.budget.total is None:
+        return budget - kept
+    others = math.fsum(cost for other, cost in spent_by_round(connection).items() if other != round_)
+    return min(budget, config.budget.total - others) - kept
+
+
+def spent_by_round(connection: sa.Connection) -> dict[int, float]:
+    """What each round has cost: its answers as they stand, and its skips that were queued again."""
+    found = _spent(connection, answers), _spent(connection, answer_log, answer_log.c.kind == REQUEUED)
+    return {round_: math.fsum(one.get(round_, 0.0) for one in found) for round_ in sorted({*found[0], *found[1]})}
+
+
+def _spent(connection: sa.Connection, table: sa.Table, *where: sa.ColumnElement[bool]) -> dict[int, float]:
+    # equal costs are counted, not added up: thousands of tenths would drift from the budget they were priced for
+    c = table.c
+    query = sa.select(c.round, c.cost, sa.func.count().label("n")).where(*where).group_by(c.round, c.cost)
+    found: dict[int, list[float]] = {}
+    for row in connection.execute(query):
+        found.setdefault(row.round, []).append(row.n * row.cost)
+    return {round_: math.fsum(costs) for round_, costs in found.items()}
+
+
+def requeue(connection: sa.Connection, items: Sequence[ItemId]) -> None:
+    """Take skips out of the ledger, all or none; what they were charged stays with the log line that says so."""
+    for item in items:
+        old = connection.execute(sa.select(answers).where(answers.c.item == item)).mappings().first()
+        if old is None or old["kind"] != "skip":
+            raise AnswerError(f"item '{item}' was not skipped: only skipped items can be queued again.")
+        row = {name: old[name] for name in ("item", "round", "annotator", "cost")}
+        row |= {"kind": REQUEUED, "name": None, "answered_at": time.time()}
+        connection.execute(answer_log.insert().values(**row))
+        connection.execute(answers.delete().where(answers.c.item == item))
 
 
 def _not_asked(item: ItemId, query: Query | None) -> str:

@@ -1,4 +1,4 @@
-"""Experiments: `demo`, `run`, `report`, `status`, `explain`, `bench`, `list`."""
+"""Experiments: `demo`, `run`, `report`, `status`, `table`, `explain`, `bench`, `list`."""
 
 from __future__ import annotations
 
@@ -28,11 +28,14 @@ def run(
     jobs: JobsOption = None,
     json: JsonOption = False,
     plugin: PluginOption = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Where the data named in the file lie (default: beside the file).")
+    ] = None,
 ) -> None:
     """Run an experiment; the same command continues it where it stopped."""
     from mqnet.cli import experiments
 
-    experiments.run(config, out, jobs, json, plugin or [])
+    experiments.run(config, out, jobs, json, plugin or [], data)
 
 
 @app.command()
@@ -70,6 +73,42 @@ def status(
 
 
 @app.command()
+def table(
+    folder: Annotated[Path | None, typer.Argument(help="The folder of a run.")] = None,
+    kind: Annotated[str, typer.Option("--kind", help="Which table; --kinds lists them.")] = "final",
+    form: Annotated[str, typer.Option("--format", help="text, markdown, latex or csv.")] = "text",
+    out: Annotated[Path | None, typer.Option("--out", help="Write it to this file.")] = None,
+    target: Annotated[float | None, typer.Option("--target", help="cost-to-target: an accuracy, such as 0.85.")] = None,
+    favourite: Annotated[
+        str | None, typer.Option("--favourite", help="final, paired: the strategy it speaks of (default: mqnet).")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option("--metric", help="paired, ranking: aulc (default), final or aulc-cost.")
+    ] = None,
+    test: Annotated[str | None, typer.Option("--test", help="paired: t (default) or wilcoxon.")] = None,
+    every: Annotated[int | None, typer.Option("--every", min=1, help="Tables over rounds: each N-th round.")] = None,
+    strategy: Annotated[list[str] | None, typer.Option("--strategy", help="Only this; may be repeated.")] = None,
+    scenario: Annotated[list[str] | None, typer.Option("--scenario", help="Only this; may be repeated.")] = None,
+    share: Annotated[list[float] | None, typer.Option("--share", help="Only this OOD share; may be repeated.")] = None,
+    cost: Annotated[list[float] | None, typer.Option("--cost", help="Only this OOD cost; may be repeated.")] = None,
+    plugin: PluginOption = None,
+    kinds: Annotated[bool, typer.Option("--kinds", help="List the kinds of tables.")] = False,
+) -> None:
+    """Print a table of a run: as text, Markdown, LaTeX or CSV."""
+    from mqnet.cli import tables
+    from mqnet.errors import ConfigError
+
+    if kinds:
+        typer.echo(tables.kinds())
+        return
+    if folder is None:
+        raise ConfigError("name the folder of a run: mqnet table FOLDER --kind KIND.")
+    named = {"target": target, "favourite": favourite, "metric": metric, "test": test, "every": every}
+    options = {name: value for name, value in named.items() if value is not None}
+    tables.show(folder, kind, form, out, options, strategy or (), scenario or (), share or (), cost or (), plugin or ())
+
+
+@app.command()
 def explain(
     folder: Annotated[Path, typer.Argument(help="The folder of a campaign, of a run, or of one of its cells.")],
     round_: Annotated[int, typer.Option("--round", min=1, help="The round to explain.")],
@@ -92,12 +131,15 @@ def bench(
     classes: Annotated[list[int] | None, typer.Option("--classes", min=1, help="Numbers of classes.")] = None,
     strategy: Annotated[list[str] | None, typer.Option("--strategy", help="Which strategies (default: all).")] = None,
     picks: Annotated[int, typer.Option("--picks", min=1, help="How many items to rank.")] = 500,
+    repeat: Annotated[int, typer.Option("--repeat", min=1, help="Runs of each; the fastest counts.")] = 1,
     out: Annotated[Path | None, typer.Option("--out", help="Keep the figures in this JSON file.")] = None,
+    baseline: Annotated[Path | None, typer.Option("--baseline", help="Compare with the figures in this file.")] = None,
+    tolerance: Annotated[float, typer.Option("--tolerance", min=1, help="How much slower is a regression.")] = 1.5,
 ) -> None:
-    """Measure how long every strategy takes to rank a pool on this machine."""
+    """Measure how long every strategy takes to rank a pool on this machine; say what became slower."""
     from mqnet.cli import bench as benchmarking
 
-    benchmarking.run(items or (), classes or (), strategy or (), picks, out)
+    benchmarking.run(items or (), classes or (), strategy or (), picks, repeat, out, baseline, tolerance)
 
 
 @app.command(name="list")
