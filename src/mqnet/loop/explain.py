@@ -141,7 +141,8 @@ def _scored(learner: ActiveLearner, round_: int) -> tuple[MqNet, MetaInput, Roun
     strategy = learner.strategy_of(round_) if 1 <= round_ < len(learner.store.rounds()) else None
     if strategy is None:
         n_rounds = len(learner.store.rounds()) - 1
-        raise ConfigError(f"round {round_} has no ranking to explain; rounds 1 to {n_rounds} have one.")
+        which = f"rounds 1 to {n_rounds} have one" if n_rounds >= 1 else "round 1 will be the first to have one"
+        raise ConfigError(f"round {round_} has no ranking to explain; {which}.")
     if not isinstance(strategy, MqNet):
         name = learner.config.strategy.name
         raise ConfigError(f"only mqnet's rounds can be explained; this campaign's strategy is '{name}'.")

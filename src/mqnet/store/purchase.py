@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from mqnet.errors import AnswerError
 from mqnet.store.codec import costs_from
-from mqnet.store.ledger import answer_columns, charged, offered
+from mqnet.store.ledger import answer_columns, charged, offered, sure_labels
 from mqnet.store.tables import answer_log, answers, candidates, rounds
 from mqnet.types import Answer, CampaignConfig, Costs, ItemId, Query, as_answer
 
@@ -19,10 +19,17 @@ REQUEUED, WITHDRAWN = "requeued", "withdrawn"
 
 
 def take(
-    connection: sa.Connection, config: CampaignConfig, given: Mapping[ItemId, Answer | str], annotator: str
+    connection: sa.Connection,
+    config: CampaignConfig,
+    given: Mapping[ItemId, Answer | str],
+    annotator: str,
+    query: Query | None = None,
 ) -> None:
-    """Write answers to the ledger, all or none: to offered items, or corrections; a repetition changes nothing."""
-    query = open_query(connection, config)
+    """Write answers to the ledger, all or none: to offered items, or corrections; a repetition changes nothing.
+
+    `query` is the open one where the caller has just read it.
+    """
+    query = query or open_query(connection, config)
     open_items = frozenset(query.items) if query else frozenset[ItemId]()
     old = _answered(connection, list(given))
     places = _places(connection, query.round, list(given)) if query else {}
@@ -54,10 +61,10 @@ def take(
         connection.execute(answer_log.insert(), log)
 
 
-def ranking_of(connection: sa.Connection, round_: int) -> list[ItemId]:
-    """The ranking of a round, best first."""
+def ranking_of(connection: sa.Connection, round_: int, n: int | None = None) -> list[ItemId]:
+    """The ranking of a round, best first; its first n items."""
     query = sa.select(candidates.c.item).where(candidates.c.round == round_).order_by(candidates.c.position)
-    return list(connection.execute(query).scalars())
+    return list(connection.execute(query.limit(n)).scalars())
 
 
 def _answered(connection: sa.Connection, items: Sequence[ItemId]) -> dict[ItemId, tuple[int, str, str | None]]:
@@ -95,7 +102,9 @@ def open_query(connection: sa.Connection, config: CampaignConfig) -> Query | Non
     answered = {r.item: r.cost for r in connection.execute(query)}
     charges = charged(config, costs_from(row.costs))
     covered = covers(connection, config, row.round, row.budget, charges)
-    return Query(row.round, offered(ranking_of(connection, row.round), answered, covered, charges))
+    # rankings are long and this is asked at every answer: what lies further down cannot be open
+    n = len(answered) + sure_labels(covered - math.fsum(answered.values()), charges)
+    return Query(row.round, offered(ranking_of(connection, row.round, n), answered, covered, charges))
 
 
 def covers(connection: sa.Connection, config: CampaignConfig, round_: int, budget: float, charges: Costs) -> float:
