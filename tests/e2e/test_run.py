@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from looking import campaign_of, everything_of, files_of, rows_of
 
-from mqnet.experiment.cells import open_scenario
+from mqnet.experiment.cells import grid, open_scenario
 from mqnet.experiment.config import load_config
+from mqnet.store.campaign import CampaignStore, RoundRecord
+from mqnet.types import CampaignConfig
 from processes import PLUGIN, write_grid
 
 COLUMNS = [
@@ -216,3 +218,79 @@ def test_a_failing_campaign_is_noted_and_the_others_go_on(mqnet, tmp_path: Path)
     (note,) = (tmp_path / "out" / "cells").glob("*/error.txt")
     assert "ZeroDivisionError: as told" in note.read_text()
     assert json.loads(mqnet("status", "out", "--json", cwd=tmp_path).out) == {"cells": 2, "finished": 1, "failed": 1}
+
+
+def test_mismatch_begins_with_labels_of_known_classes_and_goes_on_after_a_crash(mqnet, tmp_path: Path) -> None:
+    mismatch = {"kind": "mismatch", "ood_share": None, "initial_share": 0.1}
+    write_grid(tmp_path, scenario=mismatch, grid={"strategies": ["random", "mqnet"]})
+    ended = mqnet("run", "grid.toml", "--out", "out", "--jobs", "1", cwd=tmp_path)
+    assert (ended.code, ended.err) == (0, "")
+    rows = rows_of(tmp_path / "out")
+    assert {(row["ood_share"], row["cost_ood"]) for row in rows} == {("0.6", "2.5")}
+    assert {(row["spent"], row["n_ood"], row["n_known"]) for row in rows if row["round"] == "1"} == {("0.0", "0", "6")}
+    for cell in (tmp_path / "out" / "cells").iterdir():
+        first = [line for line in campaign_of(cell)["answers"] if line[0] == 0]
+        assert len(first) == 6
+        assert {(kind, cost) for *_, kind, _, cost in first} == {("known", 0.0)}
+    # a crash between the two transactions of the import leaves an open round 0 without answers: it is completed
+    scenario = open_scenario(load_config(tmp_path / "grid.toml").scenario, 0.6, 0)
+    assert scenario.initial is not None
+    whole = everything_of(tmp_path / "out")
+    write_grid(tmp_path, scenario=mismatch, grid={"strategies": ["random", "mqnet"]})
+    for cell in grid(load_config(tmp_path / "grid.toml")):
+        store = CampaignStore.create(
+            tmp_path / "cut" / "cells" / cell.digest, *_stored(tmp_path / "out" / "cells" / cell.digest)
+        )
+        store.open_round(RoundRecord(0, 0.0), [(item, 0.0) for item in scenario.initial])
+        store.close()
+    ended = mqnet("run", "grid.toml", "--out", "cut", "--jobs", "1", cwd=tmp_path)
+    assert (ended.code, ended.err) == (0, "")
+    assert everything_of(tmp_path / "cut") == whole
+
+
+def _stored(cell: Path) -> tuple[CampaignConfig, dict[str, object]]:
+    store = CampaignStore.open(cell)
+    try:
+        return store.config(), dict(store.pool())
+    finally:
+        store.close()
+
+
+def test_costs_and_scenarios_are_one_grid(mqnet, tmp_path: Path) -> None:
+    (tmp_path / "grid.toml").write_text("""
+        [[scenarios]]
+        name = "four"
+        known_classes = 4
+        ood_share = [0.2, 0.4]
+        pool_size = 150
+        [[scenarios]]
+        name = "three"
+        known_classes = 3
+        ood_share = 0.4
+        pool_size = 100
+        [campaign]
+        rounds = 2
+        budget = 10
+        cost_ood = [1, 2]
+        [model]
+        n_steps = 20
+        [grid]
+        strategies = ["random", "sum"]
+        seeds = [0]
+    """)
+    ended = mqnet("run", "grid.toml", "--out", "out", "--jobs", "1", cwd=tmp_path)
+    assert (ended.code, ended.err) == (0, "")
+    rows = rows_of(tmp_path / "out")
+    settings = {(row["scenario"], row["cost_ood"], row["ood_share"]) for row in rows}
+    assert settings == {
+        (s, c, t) for s, t in (("four", "0.2"), ("four", "0.4"), ("three", "0.4")) for c in ("1.0", "2.0")
+    }
+    assert all(float(row["spent"]) == int(row["n_known"]) + float(row["cost_ood"]) * int(row["n_ood"]) for row in rows)
+    # strategies of one setting start alike; costs differ in what the first budget buys
+    starts = {
+        (r["scenario"], r["cost_ood"], r["ood_share"], r["n_known"], r["accuracy"]) for r in rows if r["round"] == "1"
+    }
+    assert len(starts) == len(settings)
+    table = mqnet("table", "out", "--kind", "ood-cost", "--format", "csv", cwd=tmp_path)
+    assert table.out.splitlines()[0] == "scenario,OOD,strategy,c_OOD 1,c_OOD 2"
+    assert len(table.out.splitlines()) == 1 + 3 * 2

@@ -21,7 +21,9 @@ from mqnet.types import Plugin
 
 CELL_COLUMNS = ("scenario", "strategy", "ood_share", "cost_ood", "seed")
 COLUMNS = (*CELL_COLUMNS, *(field.name for field in fields(RoundResult)), "cell")
-NEEDED = tuple(name for name in COLUMNS if name not in {f.name for f in fields(RoundResult) if f.default is not MISSING})
+NEEDED = tuple(
+    name for name in COLUMNS if name not in {f.name for f in fields(RoundResult) if f.default is not MISSING}
+)
 INTEGERS = ("round", "n_known", "n_ood")
 
 

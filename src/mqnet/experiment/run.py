@@ -147,7 +147,11 @@ def _with_nan(stored: dict[str, Any]) -> dict[str, Any]:
 
 def _note_failure(out: Path, cell: Cell, error: BaseException) -> None:
     text = str(error) if isinstance(error, InputError) else "".join(traceback.format_exception(error))
+    choice = json.dumps({"name": cell.strategy.name, **cell.strategy.options}, default=str)
+    config = cell.config.model_dump_json(indent=1, exclude={"grid", "scenarios", "ood_costs"}, exclude_none=True)
+    made_of = f"strategy: {choice}\nOOD share: {cell.ood_share}\nseed: {cell.seed}\n{config}"
+    told = f"{cell.title}\n\n{text.rstrip()}\n\n{made_of}\n"
     try:
-        write_durably(cell_folder(out, cell) / "error.txt", f"{cell.title}\n\n{text}\n".encode())
+        write_durably(cell_folder(out, cell) / "error.txt", told.encode())
     except MqnetError:
         return  # the disk that failed the cell fails its note too; the caller still reports the error
