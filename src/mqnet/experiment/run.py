@@ -40,13 +40,15 @@ class Progress:
     accuracy: float = float("nan")
 
 
-def run_experiment(config: ExperimentConfig, out: Path, *, jobs: int | None = None) -> Iterator[Progress]:
+def run_experiment(
+    config: ExperimentConfig, out: Path, *, jobs: int | None = None, cells: Sequence[Cell] | None = None
+) -> Iterator[Progress]:
     """Run what is missing of a grid and yield each cell as it ends; `results.csv` is kept up to date on the way.
 
     Each cell is a campaign in `OUT/cells/<hash>`; a finished one holds its `rounds.json`. A failing cell leaves
-    `error.txt` there and the others go on.
+    `error.txt` there and the others go on. `cells` is the configuration's grid, where it has been made already.
     """
-    cells = grid(config)
+    cells = grid(config) if cells is None else cells
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
