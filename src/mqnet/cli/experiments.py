@@ -13,18 +13,22 @@ import typer
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from mqnet.cli.coders import said, telling
 from mqnet.cli.watching import best_of, status_lines, watch
 from mqnet.errors import InputError, MqnetError
-from mqnet.experiment.cells import grid
+from mqnet.experiment.cells import Cell, grid
 from mqnet.experiment.config import ExperimentConfig, load_config
+from mqnet.experiment.cost import run_cost
 from mqnet.experiment.demo import demo_config
 from mqnet.experiment.report import write_report
-from mqnet.experiment.run import collect, run_experiment
+from mqnet.experiment.run import collect, n_cores, run_experiment, unfinished
 from mqnet.experiment.standing import standing
 from mqnet.experiment.stored import CONFIG, RESULTS, stored_config, stored_results
 from mqnet.experiment.summary import Table, compact, favourite_of, tables, verdict
+from mqnet.loop.coders import in_training
+from mqnet.loop.learner import SHARED
 from mqnet.store.campaign import DATABASE, CampaignStore
-from mqnet.store.ledger import n_known, n_ood, spent
+from mqnet.store.ledger import n_known, n_ood
 
 console = Console(markup=False)  # texts come from configurations: their brackets are not markup
 
@@ -60,11 +64,13 @@ def _plain(found: Mapping[str, object]) -> list[str]:
 def _run_status(folder: Path) -> dict[str, object]:
     cells = grid(stored_config(folder))
     found = standing(folder, cells, collect(folder, cells), time.time())
+    training = [said(progress) for progress in in_training(folder / SHARED)]
     return {
         "cells": found.total,
         "finished": found.done,
         "failed": found.failed,
         "running": [{"cell": one.cell.title, "round": one.round, "of": one.rounds} for one in found.running],
+        **({"training": training} if training else {}),
         "seconds_left": found.seconds_left,
         "best": best_of(found),
     }
@@ -78,7 +84,7 @@ def _campaign_status(folder: Path) -> dict[str, object]:
         lines, rounds, query = store.ledger(), store.rounds(), store.offered()
         return {
             "round": rounds[-1].round if rounds else 0,
-            "spent": spent(lines),
+            "spent": store.spent,
             "known": n_known(lines),
             "ood": n_ood(lines),
             "skipped": len(lines) - n_known(lines) - n_ood(lines),
@@ -90,7 +96,9 @@ def _campaign_status(folder: Path) -> dict[str, object]:
 
 def _run_and_show(config: ExperimentConfig, out: Path, jobs: int | None, as_json: bool) -> None:
     cells = grid(config)
-    failures = watch(run_experiment(config, out, jobs=jobs, cells=cells), out, cells, console, as_json)
+    _say_cost(cells, out, jobs, as_json)
+    with telling(out / SHARED, None if as_json else console):
+        failures = watch(run_experiment(config, out, jobs=jobs, cells=cells), out, cells, console, as_json)
     results = stored_results(out)
     if results.settings:
         report = write_report(out)
@@ -114,6 +122,17 @@ def _run_and_show(config: ExperimentConfig, out: Path, jobs: int | None, as_json
         raise typer.Exit(2 if all(isinstance(done.error, MqnetError) for done in failures) else 1)
 
 
+def _say_cost(cells: Sequence[Cell], out: Path, jobs: int | None, as_json: bool) -> None:
+    """Before a run on images: what it will train, and how long that will take on this machine."""
+    cost = run_cost(out, unfinished(out, cells), jobs or n_cores())
+    if cost is None:
+        return
+    if as_json:
+        print(json.dumps({"cost": {**asdict(cost), "seconds": round(cost.seconds)}}), flush=True)
+    else:
+        console.print("\n".join(cost.lines), highlight=False, soft_wrap=True)
+
+
 def _print_table(table: Table) -> None:
     shown = RichTable(title=table.title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for i, name in enumerate(table.columns):
@@ -121,4 +140,6 @@ def _print_table(table: Table) -> None:
     for row in table.rows:
         shown.add_row(*row)
     console.print(shown)
+    for note in table.notes:
+        console.print(note, highlight=False)
     console.print()

@@ -159,6 +159,7 @@ def status_lines(found: Mapping[str, Any]) -> list[str]:
     """`mqnet status` of a run, for people."""
     lines = [f"cells: {found['cells']}", f"finished: {found['finished']}", f"failed: {found['failed']}"]
     lines += [f"running: {one['cell']}, round {one['round']} of {one['of']}" for one in found["running"]]
+    lines += [f"training: {text}" for text in found.get("training", ())]
     if found["seconds_left"]:
         lines.append(f"left: about {duration(found['seconds_left'])}")
     if found["best"] is not None:

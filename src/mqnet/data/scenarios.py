@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,26 +46,26 @@ def split(
 
     Without `pool_size` all training items of the known classes are in the pool; with it the pool is no larger than
     that, at the same share. `ood_classes` takes that many whole classes as junk instead, drawn by seed: the share is
-    then what the classes' sizes make it.
+    then what the classes' sizes make it. `reserve` items, junk at that share too, are set apart first. Where the pool
+    leaves as many over it is the same with and without them, so that campaigns stay paired; where it does not it is
+    smaller.
     """
     key = Key(seed).child("scenario", "split")
     n_known = n_known_classes("split", len(data.classes), known_classes, known_class_share)
     shuffled = key.child("classes").numpy().permutation(len(data.classes))
     drawn = np.sort(shuffled[:n_known])
     if ood_classes is None:
-        inside, outside = _parts(data.train, drawn, None)
-        n_in, n_out = composition(len(inside), len(outside), ood_share, pool_size)
+        junk, compose = None, partial(composition, ood_share=ood_share, pool_size=pool_size)
     else:
         if not 1 <= ood_classes <= len(data.classes) - n_known:
             raise ConfigError(
                 f"ood_classes = {ood_classes}: {len(data.classes) - n_known} classes are left beside the known ones."
             )
-        inside, outside = _parts(data.train, drawn, shuffled[n_known : n_known + ood_classes])
-        n_in, n_out = _whole(len(inside), len(outside), pool_size)
-        ood_share = n_out / (n_in + n_out)
+        junk, compose = shuffled[n_known : n_known + ood_classes], partial(_whole, pool_size=pool_size)
+    inside, outside = _parts(data.train, drawn, junk)
     known_order = _shuffled(key.child("known"), inside)
     junk_order = _shuffled(key.child("junk", "whole" if ood_classes is not None else str(ood_share)), outside)
-    return _scenario(data, drawn, known_order, junk_order, n_in, n_out, ood_share, reserve)
+    return _scenario(data, drawn, known_order, junk_order, compose, reserve)
 
 
 def mismatch(
@@ -87,9 +89,8 @@ def mismatch(
         raise ConfigError("scenario 'mismatch' knows some of the classes only: with all of them there is no junk.")
     drawn = np.sort(key.child("classes").numpy().permutation(len(data.classes))[:n_known])
     inside, outside = _parts(data.train, drawn, None)
-    n_in, n_out = _whole(len(inside), len(outside), pool_size)
     known_order, junk_order = _shuffled(key.child("known"), inside), _shuffled(key.child("junk"), outside)
-    made = _scenario(data, drawn, known_order, junk_order, n_in, n_out, n_out / (n_in + n_out), reserve)
+    made = _scenario(data, drawn, known_order, junk_order, partial(_whole, pool_size=pool_size), reserve)
     places: list[NDArray[np.int64]] = []
     for number in range(n_known):
         members = _shuffled(key.child("initial", number), np.flatnonzero(made.labels == number))
@@ -173,12 +174,19 @@ def _scenario(
     drawn: NDArray[np.int64],
     known: NDArray[np.int64],
     junk: NDArray[np.int64],
-    n_in: int,
-    n_out: int,
-    ood_share: float,
+    compose: Callable[[int, int], tuple[int, int]],
     reserve: int,
 ) -> Scenario:
-    """The first `n_in` known and `n_out` junk rows as a pool in the data's own order, the rest to reserve from."""
+    """The first of these rows as a pool in the data's own order, the last of them reserved.
+
+    `compose` says how many known and junk rows of so many make a pool.
+    """
+    n_in, n_out = compose(len(known), len(junk))
+    reserved_out = round(n_out / (n_in + n_out) * reserve)
+    left_in, left_out = len(known) - (reserve - reserved_out), len(junk) - reserved_out
+    if n_in > left_in or n_out > left_out:
+        _check_reserve(reserve, reserved_out, len(known), len(junk))
+        n_in, n_out = compose(left_in, left_out)
     rows = np.sort(np.concatenate([known[:n_in], junk[:n_out]]))
     number = np.full(len(data.classes), OOD_CLASS, dtype=np.int64)
     number[drawn] = np.arange(len(drawn))
@@ -188,7 +196,7 @@ def _scenario(
         labels=number[train.labels[rows]],
         test=data.test.of_classes(drawn),
         classes=tuple(data.classes[i] for i in drawn),
-        reserved=_reserve(train, number, known[n_in:], junk[n_out:], ood_share, reserve),
+        reserved=_reserved(train, number, known[left_in:], junk[left_out:]) if reserve else None,
     )
 
 
@@ -196,22 +204,18 @@ def _shuffled(key: Key, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return rows[key.numpy().permutation(len(rows))]
 
 
-def _reserve(
-    train: Labelled,
-    number: NDArray[np.int64],
-    known: NDArray[np.int64],
-    junk: NDArray[np.int64],
-    ood_share: float,
-    n: int,
-) -> Labelled | None:
-    """`n` of the items that are not in the pool, junk at its share, so that the pool is the same with and without."""
-    if n == 0:
-        return None
-    n_out = round(ood_share * n)
-    if n - n_out > len(known) or n_out > len(junk):
+def _check_reserve(n: int, n_out: int, n_known: int, n_junk: int) -> None:
+    """Something must be left for a pool."""
+    if n - n_out >= n_known or n_out > n_junk:
         raise ConfigError(
-            f"{n} items outside the pool are needed for an independent validation set, but {len(known)} known and "
-            f"{len(junk)} junk items are left. Lower pool_size."
+            f"an independent validation set of {n} items, as many as a query holds, takes {n - n_out} known and "
+            f"{n_out} junk items, but the data has {n_known} and {n_junk} for it and the pool. Lower the budget."
         )
-    rows = np.sort(np.concatenate([known[: n - n_out], junk[:n_out]]))
+
+
+def _reserved(
+    train: Labelled, number: NDArray[np.int64], known: NDArray[np.int64], junk: NDArray[np.int64]
+) -> Labelled:
+    """These items with their classes among the known ones."""
+    rows = np.sort(np.concatenate([known, junk]))
     return Labelled(train.pool.subset(train.pool.ids.take(rows)), number[train.labels[rows]])

@@ -18,7 +18,8 @@ from mqnet.experiment.plugins import sources_of, used_plugins
 from mqnet.loop.learner import as_plugin, make_model, make_strategy
 from mqnet.loop.spaces import CODED, holds_images
 from mqnet.registry import DATASET, load_plugin
-from mqnet.types import Plugin
+from mqnet.store.ledger import sure_labels
+from mqnet.types import Costs, Plugin
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,9 @@ def grid(config: ExperimentConfig) -> list[Cell]:
     if len(set(labels)) < len(labels):
         raise ConfigError(f"two strategies of the grid share a name: {', '.join(labels)}. Give one a `label`.")
     for section in config.all_scenarios:
-        _check_scenario(section, config.grid.seeds)
+        parts = [part for part in config.parts() if part.scenario == section]
+        reserves = {0, *(_reserve(part, strategy) for part in parts for strategy, _ in strategies)}
+        _check_scenario(section, config.grid.seeds, sorted(reserves))
     cells: list[Cell] = []
     for part in config.parts():
         data = open_dataset(part.scenario)
@@ -66,11 +69,12 @@ def grid(config: ExperimentConfig) -> list[Cell]:
     return cells
 
 
-def _check_scenario(section: ScenarioSection, seeds: Sequence[int]) -> None:
+def _check_scenario(section: ScenarioSection, seeds: Sequence[int], reserves: Sequence[int]) -> None:
     for share in section.shares(len(open_dataset(section).classes)):
         # a draw of classes has other sizes with every seed; a cross is as large with one as with another
         for seed in seeds if section.draws_classes else seeds[:1]:
-            open_scenario(section, share, seed)
+            for reserve in reserves:
+                open_scenario(section, share, seed, reserve)
 
 
 def _checked(config: ExperimentConfig, data: Dataset, strategy: Plugin) -> frozenset[str]:
@@ -140,17 +144,21 @@ def open_dataset(section: ScenarioSection) -> Dataset:
 def open_scenario(section: ScenarioSection, ood_share: float, seed: int, reserve: int = 0) -> Scenario:
     """The pool, truth and test items of one OOD share and seed: the same for every strategy.
 
-    `reserve` items outside the pool are labelled for strategies that learn from an independent validation set.
+    `reserve` items outside the pool are labelled for strategies that learn from an independent validation set; where
+    the data leave too few beside it, the pool of these strategies is smaller.
     """
     return _open_scenario(section.model_dump_json(), ood_share, seed, reserve)
 
 
 def reserve_for(cell: Cell) -> int:
     """How many items a cell's strategy wants beside the pool: as many as a query holds, or none."""
-    if cell.strategy.options.get("validation") != "random":
+    return _reserve(cell.config, cell.strategy)
+
+
+def _reserve(config: ExperimentConfig, strategy: Plugin) -> int:
+    if strategy.options.get("validation") != "random":
         return 0
-    campaign = cell.config.campaign
-    return int(campaign.budget // max(campaign.cost_known, campaign.cost_ood))
+    return sure_labels(config.campaign.budget, Costs(config.campaign.cost_known, config.campaign.cost_ood))
 
 
 @lru_cache(maxsize=2)  # keyed by the section's text: the cells of a grid share data sets and pools

@@ -22,21 +22,23 @@ from mqnet.errors import ConfigError, PoolError, StoreError, nearest_name
 from mqnet.ids import ItemIds
 from mqnet.loop import rounds
 from mqnet.loop.audit import audit_places, draw, interleaved, whole_sample
+from mqnet.loop.checkpoints import FOLDER, FolderCheckpoints
 from mqnet.loop.coders import FolderShelf, MemoryShelf
 from mqnet.loop.costs import measured_costs
 from mqnet.loop.first import class_arrays, first_ranking
+from mqnet.loop.progress import Watch, watching
 from mqnet.loop.rounds import Labelled, Stopwatch
 from mqnet.loop.spaces import CODED, Spaces, coder_config, holds_images
 from mqnet.models.base import FittedModel, TargetModel
+from mqnet.models.checkpoints import Particular
 from mqnet.models.contrastive.config import CoderConfig
-from mqnet.models.encode import Watcher
 from mqnet.oracles.simulated import Truth
 from mqnet.registry import MODEL, STRATEGY
 from mqnet.rng import Key
 from mqnet.store.blobs import digest_of, make_folder
 from mqnet.store.campaign import CampaignStore, RoundRecord
 from mqnet.store.codec import from_json, to_json
-from mqnet.store.ledger import affords_another, charged, spent, sure_labels
+from mqnet.store.ledger import affords_another, charged, sure_labels
 from mqnet.store.lock import LoopLock
 from mqnet.strategies.base import Ranking, Strategy
 from mqnet.types import (
@@ -102,7 +104,7 @@ class ActiveLearner:
         monitor: Monitor | None = None,
         truth: Truth | None = None,
         validation: Reserved | None = None,
-        watch: Watcher | None = None,
+        watch: Watch | None = None,
     ) -> None:
         if isinstance(classes, str):
             raise ConfigError(f"classes is the single text '{classes}'; give a list of names.")
@@ -136,7 +138,7 @@ class ActiveLearner:
         pool: PoolLike | None = None,
         *,
         monitor: Monitor | None = None,
-        watch: Watcher | None = None,
+        watch: Watch | None = None,
         shared: str | Path | None = None,
         looking: bool = False,
     ) -> ActiveLearner:
@@ -166,7 +168,7 @@ class ActiveLearner:
         folder: Path | None,
         monitor: Monitor | None,
         truth: Truth | None,
-        watch: Watcher | None,
+        watch: Watch | None,
         validation: Reserved | None = None,
         *,
         looking: bool = False,
@@ -179,7 +181,8 @@ class ActiveLearner:
         if coded and shared is None and folder is not None:
             shared = folder / SHARED
         shelf = MemoryShelf() if shared is None else FolderShelf(shared)
-        self._spaces = Spaces(pool, coded, coder_config(config.coder), config.seed, shelf)
+        told = watch("training the contrastive coder") if watch is not None and coded else None
+        self._spaces = Spaces(pool, coded, coder_config(config.coder), config.seed, shelf, told)
         missing = self._strategy.needs - self._model.provides - coded
         if missing:
             raise ConfigError(
@@ -188,6 +191,8 @@ class ActiveLearner:
             )
         if len(pool.ids) == 0:
             raise PoolError("the pool is empty: there is nothing to ask.")
+        if isinstance(self._model, Particular):
+            self._model.check_input(pool.load(pool.ids.take(slice(0, 1))))
         description = {"fingerprint": pool.fingerprint(), "n_items": len(pool.ids), **_place(pool)}
         self._lock: LoopLock | None = None
         if folder is not None and not looking:
@@ -223,7 +228,10 @@ class ActiveLearner:
             self._close_round(query.round)
 
     def requeue(self, items: Sequence[ItemId]) -> None:
-        """Let skipped items be asked again: at once if their round is open, else when a later round ranks them."""
+        """Let skipped items be asked again: at once if their round is open, else when a later round ranks them.
+
+        What their skips were charged stays spent.
+        """
         self.store.requeue(items)
 
     @property
@@ -233,8 +241,8 @@ class ActiveLearner:
 
     @property
     def spent(self) -> float:
-        """The cost of all answers so far."""
-        return spent(self.ledger)
+        """The cost of all answers so far, skips that were queued again included."""
+        return self.store.spent
 
     @cached_property
     def _columns(self) -> frozenset[str]:
@@ -242,15 +250,37 @@ class ActiveLearner:
 
     def fitted(self) -> FittedModel:
         """The target model trained on every answer given so far."""
-        return self.fitted_on(self.ledger, len(self.store.rounds()))
+        lines, round_ = self.ledger, len(self.store.rounds())
+        model = self._fit(self._labelled(lines), round_, f"training on {len(lines)} answers")
+        self._training_is_over()
+        return model
 
     def fitted_on(self, lines: Sequence[LedgerLine], round_: int) -> FittedModel:
         """The target model trained on these answers alone, as a round's model is."""
-        return self._fit(self._labelled(lines), round_)
-
-    def _fit(self, labelled: Labelled, round_: int) -> FittedModel:
         own = self._columns - self._spaces.columns
-        return rounds.fit_model(self.pool, labelled, self.config, self._model, own, round_)
+        return rounds.fit_model(self.pool, self._labelled(lines), self.config, self._model, own, round_)
+
+    def _fit(self, labelled: Labelled, round_: int, what: str) -> FittedModel:
+        """Trained where a killed process of this campaign left off."""
+        own = self._columns - self._spaces.columns
+        with watching(self._own_folder, self._watch, what) as watch:
+            return rounds.fit_model(
+                self.pool, labelled, self.config, self._model, own, round_,
+                checkpoints=self._checkpoints, watch=watch,
+            )  # fmt: skip
+
+    @property
+    def _own_folder(self) -> Path | None:
+        """The campaign's folder if this process may write to it: one that only looks may not."""
+        return self.store.folder if self._lock is not None else None
+
+    @property
+    def _checkpoints(self) -> FolderCheckpoints | None:
+        return FolderCheckpoints(self._own_folder / FOLDER) if self._own_folder is not None else None
+
+    def _training_is_over(self) -> None:
+        if self._checkpoints is not None:
+            self._checkpoints.clear()
 
     def model_of(self, round_: int) -> FittedModel | None:
         """The model that ranked a round, if it was kept."""
@@ -289,7 +319,7 @@ class ActiveLearner:
             return False
         budget, total = self.config.budget.round, self.config.budget.total
         if total is not None:
-            budget = min(budget, total - spent(lines))
+            budget = min(budget, total - self.store.spent)
         unlabelled = self.pool.ids.without([line.item for line in lines]).sorted()
         measured = measured_costs(self.store, self.config)
         charges = charged(self.config, measured)
@@ -326,6 +356,7 @@ class ActiveLearner:
             metrics=watch.seconds | seen,
         )
         self.store.open_round(record, audited.ranking, audited.drawn)
+        self._training_is_over()  # not before: killed while it encodes the pool, a campaign need not train again
         return True
 
     def _view(
@@ -339,25 +370,26 @@ class ActiveLearner:
     ) -> tuple[FittedModel, RoundView]:
         labelled = self._labelled(lines)
         if model is None:
-            model = self._fit(labelled, round_)
+            model = self._fit(labelled, round_, f"training for round {round_}")
         watch.stop("fit")
         truth = None
         if self._truth is not None and STRATEGY.get(self.config.strategy.name).reference:
             truth = torch.from_numpy(self._truth.of(unlabelled))
-        view = rounds.make_view(
-            self.pool,
-            unlabelled,
-            labelled,
-            model,
-            self._columns,
-            self.config,
-            round_,
-            measured if measured is not None and self.config.ranking_costs == "measured" else self.config.costs,
-            truth=truth,
-            validation=self._validation,
-            spaces=self._spaces,
-            watch=self._watch,
-        )
+        with watching(self._own_folder, self._watch, f"looking at the pool for round {round_}") as told:
+            view = rounds.make_view(
+                self.pool,
+                unlabelled,
+                labelled,
+                model,
+                self._columns,
+                self.config,
+                round_,
+                measured if measured is not None and self.config.ranking_costs == "measured" else self.config.costs,
+                truth=truth,
+                validation=self._validation,
+                spaces=self._spaces,
+                watch=told,
+            )
         watch.stop("encode")
         return model, view
 
@@ -381,7 +413,7 @@ class ActiveLearner:
         ranking = self.store.scores(round_)
         gone = {line.item for line in lines if line.round < round_} | set(ranking)
         charges = charged(self.config, record.costs)
-        if not affords_another(costs, record.budget, charges) or len(gone) >= len(self.pool.ids):
+        if not affords_another(costs, self.store.covers(record), charges) or len(gone) >= len(self.pool.ids):
             return False
         n = 2 * len(ranking) + self._n_ranked(record.budget, charges)
         if round_ == 0:

@@ -25,7 +25,7 @@ from mqnet.models.contrastive.coder import Coder
 from mqnet.models.contrastive.config import CoderConfig
 from mqnet.oracles.simulated import SimulatedOracle, Truth
 
-SMALL = CoderConfig(epochs=2, batch_size=8, precision="float32")
+SMALL = CoderConfig(epochs=2, batch_size=8, precision="float32", rotations=1)
 CLASSES = ("bright", "dark")
 NEEDY = {"name": "sum", "purity": "csi", "informativeness": "margin"}
 
@@ -212,7 +212,8 @@ SCRIPT = """
 
     folder, slow = Path(sys.argv[1]), float(sys.argv[2])
     pool = ImagePool(np.load(folder / "pool.npy"))
-    job = coders.CoderJob("csi", CoderConfig(epochs=2, batch_size=8, precision="float32"), pool.fingerprint(), 0)
+    config = CoderConfig(epochs=2, batch_size=8, precision="float32", rotations=1)
+    job = coders.CoderJob("csi", config, pool.fingerprint(), 0)
 
     def watch(done, total):
         with open(folder / "steps", "a") as file:
