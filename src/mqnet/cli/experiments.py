@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table as RichTable
 
 from mqnet.cli.coders import said, telling
+from mqnet.cli.steps import with_steps
 from mqnet.errors import InputError, MqnetError
 from mqnet.experiment.cells import grid
 from mqnet.experiment.config import ExperimentConfig, load_config
@@ -85,7 +86,7 @@ def _campaign_status(folder: Path) -> dict[str, object]:
 def _run_and_show(config: ExperimentConfig, out: Path, jobs: int | None, as_json: bool) -> None:
     _say_cost(config, out, jobs, as_json)
     with telling(out / SHARED, None if as_json else console):
-        failures = _watch(run_experiment(config, out, jobs=jobs), as_json)
+        failures = _watch(run_experiment(config, out, jobs=jobs), out, as_json)
     results = stored_results(out)
     if results.settings:
         report = write_report(out)
@@ -120,8 +121,8 @@ def _say_cost(config: ExperimentConfig, out: Path, jobs: int | None, as_json: bo
         console.print("\n".join(cost.lines), highlight=False, soft_wrap=True)
 
 
-def _watch(events: Iterable[CellDone], as_json: bool) -> list[CellDone]:
-    """Show progress: a bar with an ETA on a terminal, JSON lines if asked for, else plain lines now and then."""
+def _watch(events: Iterable[CellDone], out: Path, as_json: bool) -> list[CellDone]:
+    """Show progress: bars with an ETA on a terminal, JSON lines if asked for, else plain lines now and then."""
     failures: list[CellDone] = []
     bar = Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("ETA"),
@@ -130,7 +131,7 @@ def _watch(events: Iterable[CellDone], as_json: bool) -> list[CellDone]:
     with bar:
         task = bar.add_task("campaigns", total=None)
         shown = 0.0
-        for done in events:
+        for done in events if bar.disable else with_steps(events, bar, out):
             if done.error is not None:
                 failures.append(done)
             bar.update(task, completed=done.done, total=done.total, description=done.cell.title[:60])

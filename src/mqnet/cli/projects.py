@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from mqnet.cli.progress import Phases
 from mqnet.project import work
 from mqnet.project.answers import parse_answers, read_answers
 from mqnet.project.folder import opened
@@ -16,7 +17,8 @@ from mqnet.project.work import Progress, TakenBack
 
 def ask(folder: Path, n: int | None, as_json: bool) -> None:
     """Print the open items, one a line."""
-    found = work.ask(folder)
+    with Phases(silent=as_json) as phases:
+        found = work.ask(folder, phases)
     items = found.items[:n]
     if as_json:
         print(json.dumps({**found.record(), "items": items}, ensure_ascii=False))
