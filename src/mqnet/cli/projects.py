@@ -73,7 +73,7 @@ def sentence(where: Progress) -> str:
     """A project's progress in a sentence."""
     total = "" if where.total_budget is None else f" of {where.total_budget:g}"
     what = {
-        "asking": f"{where.open} items are open in round {where.round}",
+        "asking": f"{where.open} item{' is' if where.open == 1 else 's are'} open in round {where.round}",
         "training": f"round {where.round} is answered and a worker ranks the next",
         "waiting": f"round {where.round} is answered: `mqnet ask` ranks the next",
         "done": "the campaign is done",

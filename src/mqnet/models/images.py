@@ -52,8 +52,11 @@ class ImageModel(ImageRecipe):
 
     @property
     def provides(self) -> frozenset[str]:
-        """Logits, odin_logits, react_logits [N,K], mc_logits [N,T,K], features and embedding [N,D], predicted_loss."""
-        return COLUMNS
+        """Logits, odin_logits, react_logits [N,K], mc_logits [N,T,K], features and embedding [N,D], predicted_loss [N].
+
+        Without a loss branch (`loss_prediction = "off"`) there is no predicted loss.
+        """
+        return COLUMNS - {"predicted_loss"} if self.loss_prediction == "off" else COLUMNS
 
     def check_input(self, example: Tensor) -> None:
         """Images only: vectors are for the model `head`."""

@@ -168,6 +168,7 @@ def test_loss_branch_leaves_the_logits_alone_unless_it_is_asked_for(short: Fitte
     assert torch.equal(logits(off, images), logits(short, images))
     assert not torch.equal(logits(joint, images), logits(short, images))
     assert not off.encode(images, wanted)["predicted_loss"].any()
+    assert replace(SHORT, loss_prediction="off").provides == SHORT.provides - wanted == COLUMNS - wanted
     assert short.encode(images, wanted)["predicted_loss"].std() > 0
 
 
