@@ -308,6 +308,13 @@ def test_markdown_keeps_its_columns() -> None:
     assert rows[1] == "| y, z | <u>0.50</u> |  |"
 
 
+def test_markdown_takes_no_text_for_its_own_signs() -> None:
+    made = Table("t*", ("name", "n"), (("<b>*a*", "< 0.001"),), best=((0, 1),))
+    title, _, _, _, row, *_ = render(made, "markdown").splitlines()
+    assert title == r"**t\***"
+    assert row == r"| &lt;b>\*a\* | **< 0.001** |"
+
+
 def test_csv_takes_numbers_apart() -> None:
     (head, first, second) = csv.reader(io.StringIO(render(AWKWARD, "csv")))
     assert head == ["name", "over_both a|b", "over_both a|b sd", "over_both c", "over_both c low", "over_both c high"]
