@@ -137,10 +137,13 @@ def picture(found: Standing) -> Group:
     head = Text(f"{found.ended} of {found.total} campaigns{failed}{left}", style="bold")
     full = round(BAR * found.ended / max(1, found.total))
     lines = [head, Text.assemble(("━" * full, "bar.complete"), ("━" * (BAR - full), "bar.back"))]
-    lines += [
-        Text(f"  round {one.round:>2} of {one.rounds}  {one.cell.title}", no_wrap=True, overflow="ellipsis")
-        for one in found.running[:MOST_SHOWN]
-    ]
+    for one in found.running[:MOST_SHOWN]:
+        lines.append(
+            Text(f"  round {one.round:>2} of {one.rounds}  {one.cell.title}", no_wrap=True, overflow="ellipsis")
+        )
+        if one.step is not None:
+            text = f"    {one.step.what}: {one.step.done:,} of {one.step.total:,}"
+            lines.append(Text(text, style="dim", no_wrap=True, overflow="ellipsis"))
     if len(found.running) > MOST_SHOWN:
         lines.append(Text(f"  and {len(found.running) - MOST_SHOWN} more"))
     if found.leader is not None:

@@ -304,7 +304,7 @@ def test_markdown_keeps_its_columns() -> None:
     head, rule, *rows = [line for line in lines if line.startswith("|")]
     assert head == r"| name | over_both a\|b | over_both c |"
     assert rule == "| --- | ---: | ---: |"
-    assert rows[0] == "| x_1 [*] | **1.00 ± 0.50** | 2.00 [1.00, 3.00] |"
+    assert rows[0] == r"| x_1 [\*] | **1.00 ± 0.50** | 2.00 [1.00, 3.00] |"
     assert rows[1] == "| y, z | <u>0.50</u> |  |"
 
 
