@@ -17,7 +17,6 @@ from mqnet.experiment.results import Results, Row
 from mqnet.experiment.statistics import aulc
 from mqnet.experiment.stored import cell_folder
 from mqnet.experiment.summary import ORACLE
-from mqnet.loop.progress import Step, step_in
 from mqnet.store.campaign import DATABASE
 
 DONE, FAILED, LOCK = "rounds.json", "error.txt", "loop.lock"
@@ -25,13 +24,12 @@ DONE, FAILED, LOCK = "rounds.json", "error.txt", "loop.lock"
 
 @dataclass(frozen=True)
 class Running:
-    """A cell that a process works on: the round it is in, of how many, for how many seconds, and what takes it long."""
+    """A cell that a process works on: the round it is in, of how many, and for how many seconds."""
 
     cell: Cell
     round: int
     rounds: int
     seconds: float
-    step: Step | None = None
 
 
 @dataclass(frozen=True)
@@ -76,8 +74,7 @@ def standing(out: Path, cells: Sequence[Cell], rows: Sequence[Row], now: float) 
             continue
         waiting.append(cell)
         if begun is not None:
-            seconds, rounds = max(0.0, now - begun), cell.config.campaign.rounds
-            running.append(Running(cell, _round_of(folder), rounds, seconds, step_in(folder)))
+            running.append(Running(cell, _round_of(folder), cell.config.campaign.rounds, max(0.0, now - begun)))
     strategies = {cell.strategy_label: cell.strategy.name for cell in cells}
     left = _seconds_left(seconds_of(rows), running, waiting)
     return Standing(len(cells), n_done, n_failed, tuple(running), left, leader_of(rows, strategies))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import subprocess
@@ -21,7 +20,6 @@ from mqnet.experiment.results import Row
 from mqnet.experiment.simulate import RoundResult
 from mqnet.experiment.standing import Running, Standing, leader_of, standing
 from mqnet.experiment.stored import cell_folder
-from mqnet.loop.progress import FILE, Step
 from mqnet.store.campaign import CampaignStore, RoundRecord
 
 BASE = RoundResult(1, 0.5, 20.0, 15, 5, 0.75, 0.5, 0.3, 1.0, 0.5, 0.25, 0.25)
@@ -60,8 +58,6 @@ def test_done_running_failed_and_what_is_left(tmp_path: Path) -> None:
     for round_ in range(3):
         store.open_round(RoundRecord(round_, 10.0), [(f"item {round_}", 0.0)])
     store.close()
-    step = {"what": "training for round 2", "done": 3, "total": 10, "seconds": 4.0}
-    (cell_folder(tmp_path, running) / FILE).write_text(json.dumps(step))
     cell_folder(tmp_path, failed).mkdir(parents=True)
     (cell_folder(tmp_path, failed) / "error.txt").write_text("no")
     ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
@@ -74,7 +70,6 @@ def test_done_running_failed_and_what_is_left(tmp_path: Path) -> None:
     _held(folder, os.getpid(), 3.0, now)
     found = standing(tmp_path, cells, _rows(done, 0.5), now)
     assert (found.total, found.done, found.failed, found.ended) == (6, 1, 1, 2)
-    assert [one.step for one in found.running] == [Step("training for round 2", 3, 10, 4.0), None]
     assert [(one.cell, one.round, one.seconds) for one in found.running] == [
         (running, 2, pytest.approx(1.0)), (again, 0, pytest.approx(3.0)),
     ]  # fmt: skip
@@ -102,8 +97,7 @@ def test_the_leader_is_whom_all_were_measured_with() -> None:
 
 def test_the_display_shows_it_all() -> None:
     cells = _cells()
-    steps = (Step("training for round 0", 1300, 5000, 2.5), None)
-    running = tuple(Running(cells[i], i, 10, 1.0, step) for i, step in enumerate(steps))
+    running = tuple(Running(cell, i, 10, 1.0) for i, cell in enumerate(cells[:2]))
     leader = leader_of([*_rows(cells[0], 0.6), *_rows(cells[1], 0.7)], {"random": "random", "mqnet": "mqnet"})
     found = Standing(6, 3, 1, running, 150.0, leader)
     text = StringIO()
@@ -112,7 +106,6 @@ def test_the_display_shows_it_all() -> None:
     assert head == "4 of 6 campaigns, 1 failed, about 2.5 min left"
     assert set(bar) == {"━"}
     assert lines[0].startswith("  round  0 of 10  random · split-digits · 40% OOD · seed 0")
-    assert lines[1] == "    training for round 0: 1,300 of 5,000"
-    assert lines[2].startswith("  round  1 of 10  mqnet")
-    assert lines[3] == "best so far: mqnet (AULC 70.00 over one setting and seed)"
+    assert lines[1].startswith("  round  1 of 10  mqnet")
+    assert lines[2] == "best so far: mqnet (AULC 70.00 over one setting and seed)"
     assert headline(found).startswith("4 of 6 campaigns, 1 failed, 2 running, about 2.5 min left, best so far: mqnet (")

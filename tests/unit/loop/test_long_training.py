@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import torch
 
 from mqnet.cli.progress import Phases
+from mqnet.cli.watching import steps_of
 from mqnet.data.images import ImagePool
 from mqnet.loop import progress
 from mqnet.loop.checkpoints import FOLDER, FolderCheckpoints
@@ -153,6 +155,19 @@ def test_a_folder_says_what_is_being_done_and_takes_it_back(tmp_path: Path) -> N
     assert step_in(tmp_path) is None
     with watching(None, None, "nobody") as watch:
         assert watch is None
+
+
+def test_steps_of_a_run_are_found_by_campaign(tmp_path: Path) -> None:
+    assert steps_of(tmp_path) == {}
+    for name, done in (("one", 3), ("two", 9)):
+        (tmp_path / "cells" / name).mkdir(parents=True)
+        step = {"what": f"training for round {done}", "done": done, "total": 10, "seconds": 4.0}
+        (tmp_path / "cells" / name / FILE).write_text(json.dumps(step))
+    (tmp_path / "cells" / "three").mkdir()
+    found = steps_of(tmp_path)
+    assert {name: (step.what, step.done, step.total) for name, step in found.items()} == {
+        "one": ("training for round 3", 3, 10), "two": ("training for round 9", 9, 10),
+    }  # fmt: skip
 
 
 def test_phases_follow_each_other(capsys: pytest.CaptureFixture[str]) -> None:
