@@ -77,7 +77,7 @@ def _campaign_status(folder: Path) -> dict[str, object]:
 
 
 def _run_and_show(config: ExperimentConfig, out: Path, jobs: int | None, as_json: bool) -> None:
-    failures = _watch(run_experiment(config, out, jobs=jobs), as_json)
+    failures = watch(run_experiment(config, out, jobs=jobs), as_json)
     results = Results(read_rows(out / RESULTS))
     if results.settings:
         report = write_report(out)
@@ -88,7 +88,7 @@ def _run_and_show(config: ExperimentConfig, out: Path, jobs: int | None, as_json
             print(json.dumps({**summary, "results": str(out / RESULTS)}))
         else:
             for table in compact(results, config.campaign.cost_ood):
-                _print_table(table)
+                print_table(table)
             console.print(sentence, style="bold", highlight=False)
             console.print(f"\nresults: {out / RESULTS}\nreport:  {report}", highlight=False, soft_wrap=True)
     if failures:
@@ -101,7 +101,7 @@ def _run_and_show(config: ExperimentConfig, out: Path, jobs: int | None, as_json
         raise typer.Exit(2 if all(isinstance(done.error, MqnetError) for done in failures) else 1)
 
 
-def _watch(events: Iterable[CellDone], as_json: bool) -> list[CellDone]:
+def watch(events: Iterable[CellDone], as_json: bool) -> list[CellDone]:
     """Show progress: a bar with an ETA on a terminal, JSON lines if asked for, else plain lines now and then."""
     failures: list[CellDone] = []
     bar = Progress(
@@ -124,11 +124,14 @@ def _watch(events: Iterable[CellDone], as_json: bool) -> list[CellDone]:
     return failures
 
 
-def _print_table(table: Table) -> None:
+def print_table(table: Table) -> None:
+    """Print a table with its notes."""
     shown = RichTable(title=table.title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for i, name in enumerate(table.columns):
         shown.add_column(name, justify="left" if i == 0 else "right", no_wrap=i == 0, overflow="fold")
     for row in table.rows:
         shown.add_row(*row)
     console.print(shown)
+    for note in table.notes:
+        console.print(note, highlight=False)
     console.print()

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import platform
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from mqnet.errors import ConfigError
+from mqnet.experiment.memory import forget_peak, peak_mb
 from mqnet.ids import ItemIds, RowNames
 from mqnet.registry import STRATEGY
 from mqnet.rng import Key
@@ -74,11 +73,11 @@ def measure(job: Job) -> Measured:
     warm = made_up_round(Job(job.strategy, 500, job.n_classes, job.dim, 5, 20))
     STRATEGY.make(job.strategy).select(warm, 5, Key(0))
     copy, product = machine_rates()
-    before = _reset_peak()
+    before = forget_peak()
     start = time.perf_counter()
     strategy.select(view, job.n_picks, Key(0))
     seconds = time.perf_counter() - start
-    return Measured(job, seconds, max(0.0, _peak_mb() - before), copy, product)
+    return Measured(job, seconds, max(0.0, peak_mb() - before), copy, product)
 
 
 def made_up_round(job: Job) -> RoundView:
@@ -133,22 +132,3 @@ def _timed(call: object) -> float:
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
-
-
-def _reset_peak() -> float:
-    """Forget the peak of the resident memory so far (where the system can), and return what is resident now, in MB."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-    return _resident("VmRSS")
-
-
-def _peak_mb() -> float:
-    return _resident("VmHWM")
-
-
-def _resident(field: str) -> float:
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return float("nan")
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{field}:")), float("nan"))

@@ -59,7 +59,7 @@ def _shown(value: float) -> str:
 
 def _row(record: dict[str, str]) -> Row:
     values: dict[str, Any] = {
-        field.name: int(record[field.name]) if field.name in INTEGERS else float(record[field.name] or "nan")
+        field.name: int(record[field.name]) if field.name in INTEGERS else float(record.get(field.name) or "nan")
         for field in fields(RoundResult)
     }
     return Row(

@@ -87,6 +87,29 @@ def explain(
 
 
 @app.command()
+def paper(
+    name: Annotated[str, typer.Argument(help="table1, figure1, figure3, figure4, meta-input, ... (docs/paper.md).")],
+    scale: Annotated[str, typer.Option("--scale", help="embeddings, laptop or paper.")] = "embeddings",
+    data: Annotated[Path | None, typer.Option("--data", help="The folder of the data.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for results (default: runs/paper-SCALE).")] = None,
+    seeds: Annotated[str | None, typer.Option("--seeds", help="How many (5), or which (0,1,7).")] = None,
+    rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="Other than the entry's.")] = None,
+    budget: Annotated[float | None, typer.Option("--budget", help="Per round, other than the scale's.")] = None,
+    pool_size: Annotated[int | None, typer.Option("--pool-size", min=1, help="Other than the scale's.")] = None,
+    recipes: Annotated[Path, typer.Option("--recipes", help="Folder of the image recipes.")] = Path("recipes"),
+    jobs: JobsOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it will cost.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Make one of the paper's tables or figures: its cost first, the paper beside what was measured at the end."""
+    from mqnet.cli import paper as pressing
+    from mqnet.experiment.paper.scales import Changes
+
+    changes = Changes(pressing.seeds_of(seeds) if seeds is not None else None, rounds, budget, pool_size)
+    pressing.press(name, scale, data, out, recipes, changes, jobs, dry_run, json)
+
+
+@app.command()
 def bench(
     items: Annotated[list[int] | None, typer.Option("--items", min=10, help="Pool sizes; may be repeated.")] = None,
     classes: Annotated[list[int] | None, typer.Option("--classes", min=1, help="Numbers of classes.")] = None,

@@ -1,0 +1,91 @@
+"""`mqnet paper`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import asdict
+from pathlib import Path
+
+import typer
+
+from mqnet.cli.experiments import console, print_table, watch
+from mqnet.cli.progress import duration
+from mqnet.errors import ConfigError, MqnetError
+from mqnet.experiment.paper.entries import entry
+from mqnet.experiment.paper.estimate import estimate
+from mqnet.experiment.paper.page import page, tables_of
+from mqnet.experiment.paper.press import Press
+from mqnet.experiment.paper.scales import Changes, scaled
+from mqnet.experiment.run import n_cores
+from mqnet.store.blobs import write_durably
+
+
+def press(
+    name: str, scale: str, data: Path | None, out: Path | None, recipes: Path, changes: Changes, jobs: int | None,
+    dry_run: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Say what the entry will cost, run what is missing, show the paper beside what was measured, write its page."""
+    chosen = scaled(entry(name), scale, data, recipes, changes)
+    pressed = Press(chosen, out or Path("runs") / f"paper-{scale}")
+    side_by_side = jobs or n_cores()
+    cells = pressed.cells()
+    if not as_json:
+        console.print(f"{chosen.entry.title}\n{chosen.label}", highlight=False)
+    cost = estimate(pressed.out, cells, side_by_side)
+    if as_json:
+        print(json.dumps({"cost": asdict(cost)}), flush=True)
+    else:
+        left = cost.n_cells - cost.n_finished
+        about = f", about {duration(cost.seconds)} with {side_by_side} at a time ({cost.how})" if left else ""
+        console.print(f"{cost.n_cells} campaigns, {cost.n_finished} finished{about}.", highlight=False)
+    if dry_run:
+        return
+    failures = watch(pressed.run(side_by_side), as_json)
+    results = pressed.results()
+    if not results.settings:
+        raise MqnetError(
+            f"no campaign of '{name}' has finished; each failed one has an error.txt under {pressed.out / 'cells'}."
+        )
+    command = shlex.join(["mqnet", "paper", name, "--scale", scale, *_spoken(data, changes)])
+    path = pressed.place / f"{name}.md"
+    write_durably(path, page(pressed, results, command, (), ()).encode())
+    if as_json:
+        print(json.dumps({"tables": [asdict(table) for table in tables_of(pressed, results)], "page": str(path)}))
+    else:
+        for table in tables_of(pressed, results, elsewhere=False):
+            print_table(table)
+        console.print(f"page: {path}", highlight=False, soft_wrap=True)
+    if failures:
+        raise typer.Exit(2 if all(isinstance(done.error, MqnetError) for done in failures) else 1)
+
+
+def seeds_of(text: str) -> tuple[int, ...]:
+    """Seeds as they are typed: a count, or the seeds themselves.
+
+    >>> seeds_of("3"), seeds_of("0,4")
+    ((0, 1, 2), (0, 4))
+    """
+    try:
+        numbers = tuple(int(part) for part in text.split(","))
+    except ValueError as error:
+        raise ConfigError(f"--seeds is '{text}': say how many (5), or which (0,1,7).") from error
+    if "," in text:
+        return numbers
+    if numbers[0] < 1:
+        raise ConfigError(f"--seeds is {text}: at least one is needed.")
+    return tuple(range(numbers[0]))
+
+
+def _spoken(data: Path | None, changes: Changes) -> list[str]:
+    out = ["--data", data.name] if data is not None else []
+    if changes.seeds is not None:
+        out += ["--seeds", ",".join(map(str, changes.seeds))]
+    for option, value in (
+        ("--rounds", changes.rounds),
+        ("--budget", changes.budget),
+        ("--pool-size", changes.pool_size),
+    ):
+        if value is not None:
+            out += [option, f"{value:g}"]
+    return out

@@ -1,0 +1,49 @@
+"""Running an entry, and the page about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mqnet.experiment.cells import Cell, grid
+from mqnet.experiment.paper.scales import Scaled
+from mqnet.experiment.results import Results, Row, write_rows
+from mqnet.experiment.run import Progress, collect, run_experiment
+from mqnet.experiment.stored import RESULTS
+
+
+@dataclass(frozen=True)
+class Press:
+    """An entry at a scale in a folder: campaigns of all entries lie together in it, so that what they share runs once.
+
+    What is about the entry alone (results, figures, page) goes to `OUT/NAME`.
+    """
+
+    scaled: Scaled
+    out: Path
+
+    @property
+    def place(self) -> Path:
+        """The entry's own folder."""
+        return self.out / self.scaled.entry.name
+
+    def cells(self) -> list[Cell]:
+        """Every campaign."""
+        return [cell for config in self.scaled.configs for cell in grid(config)]
+
+    def run(self, jobs: int) -> Iterator[Progress]:
+        """Run what is missing, one experiment after the other."""
+        for config in self.scaled.configs:
+            yield from run_experiment(config, self.out, jobs=jobs)
+
+    def rows(self) -> list[Row]:
+        """The finished campaigns' rows; also written to the entry's `results.csv`."""
+        rows = collect(self.out, self.cells())
+        self.place.mkdir(parents=True, exist_ok=True)
+        write_rows(self.place / RESULTS, rows)
+        return rows
+
+    def results(self) -> Results:
+        """The finished campaigns' curves."""
+        return Results(self.rows())

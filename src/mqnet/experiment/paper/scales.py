@@ -1,0 +1,124 @@
+"""How large: the grid of an entry on frozen features (`embeddings`), on small or on the paper's image recipes."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mqnet.errors import ConfigError, InputError, nearest_name
+from mqnet.experiment.config import ExperimentConfig, parse_config
+from mqnet.experiment.paper.entries import Entry
+
+PRETRAINED = (
+    "PRE-TRAINED: frozen features of a network trained on ImageNet, a small head trained on top. The paper used no "
+    "pre-trained networks, so accuracies are not comparable with its own; who leads, and by how much, may be."
+)
+FILES = {
+    "split": ("cifar10_train.npy", "cifar10_train_labels.npy", "cifar10_test.npy", "cifar10_test_labels.npy"),
+    "cross": ("places_ood.npy",),
+}
+SCALES = ("embeddings", "laptop", "paper")
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a user may change of an entry's grid; None leaves it as it is."""
+
+    seeds: tuple[int, ...] | None = None
+    rounds: int | None = None
+    budget: float | None = None
+    pool_size: int | None = None
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """An entry at a scale: its experiments (one per cost of junk), the paper's data set they stand beside, a label."""
+
+    entry: Entry
+    scale: str
+    label: str
+    dataset: str
+    configs: tuple[ExperimentConfig, ...]
+
+    @property
+    def pretrained(self) -> bool:
+        """Does the target model stand on a pre-trained network?"""
+        return self.scale == "embeddings"
+
+
+def scaled(entry: Entry, scale: str, data: Path | None, recipes: Path, changes: Changes) -> Scaled:
+    """The experiments of an entry at a scale. Missing data or recipes are an error that says where they belong."""
+    if scale not in SCALES:
+        raise ConfigError(f"'{scale}' is no scale.{nearest_name(scale, SCALES)}")
+    if scale == "embeddings":
+        base, label = _embeddings(entry, data), PRETRAINED
+    else:
+        base, label = _recipe(entry, scale, data, recipes)
+    scenario, campaign, model = base["scenario"], base["campaign"], base.get("model", {})
+    scenario["ood_share"] = list(entry.ood_share)
+    if changes.pool_size is not None:
+        scenario["pool_size"] = changes.pool_size
+    campaign["rounds"] = changes.rounds or entry.rounds
+    if changes.budget is not None:
+        campaign["budget"] = changes.budget
+    grid = {"strategies": list(entry.strategies), "seeds": list(changes.seeds or range(5))}
+    name = scenario.pop("name")
+    configs = tuple(
+        parse_config(
+            {
+                "scenario": {**scenario, "name": _cost_name(name, cost, len(entry.costs_ood))},
+                "campaign": {**campaign, "cost_ood": cost},
+                "model": model,
+                "grid": grid,
+            },
+            place=f"mqnet paper {entry.name} --scale {scale}",
+        )
+        for cost in entry.costs_ood
+    )
+    return Scaled(entry, scale, label, "Cross-CIFAR-10" if entry.kind == "cross" else "CIFAR-10 (4:6)", configs)
+
+
+def _cost_name(name: str, cost: float, n_costs: int) -> str:
+    return f"{name}, OOD cost {cost:g}" if n_costs > 1 else name
+
+
+def _embeddings(entry: Entry, data: Path | None) -> dict[str, Any]:
+    if data is None:
+        raise ConfigError(
+            "--scale embeddings needs --data DIR: a folder of frozen CIFAR-10 features with "
+            f"{', '.join(FILES['split'])} ({FILES['cross'][0]} for `cross`)."
+        )
+    wanted = [*FILES["split"], *(FILES["cross"] if entry.kind == "cross" else ())]
+    missing = [name for name in wanted if not (data / name).is_file()]
+    if missing:
+        raise InputError(f"'{data}' has no {', '.join(missing)}: --data names a folder that holds {', '.join(wanted)}.")
+    train, train_labels, test, test_labels = (str((data / name).resolve()) for name in FILES["split"])
+    scenario: dict[str, Any] = {
+        "kind": entry.kind, "dataset": "embeddings", "train": train, "train_labels": train_labels, "test": test,
+        "test_labels": test_labels,
+    }  # fmt: skip
+    if entry.kind == "cross":
+        ood = str((data / FILES["cross"][0]).resolve())
+        scenario |= {"name": "cross-cifar10, pre-trained", "pool_size": 16_000, "ood": ood}
+    else:
+        scenario |= {"name": "cifar10, pre-trained", "pool_size": 20_000, "known_classes": 4}
+    return {"scenario": scenario, "campaign": {"budget": 100.0}}
+
+
+def _recipe(entry: Entry, scale: str, data: Path | None, recipes: Path) -> tuple[dict[str, Any], str]:
+    path = recipes / scale / f"{'cross-' if entry.kind == 'cross' else ''}cifar10.toml"
+    if not path.is_file():
+        raise ConfigError(
+            f"--scale {scale} reads the recipe '{path}', which does not exist; --recipes DIR names the folder."
+        )
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"'{path}' is not valid TOML: {error}") from error
+    scenario = {"kind": entry.kind, "name": f"{entry.kind}-cifar10", **raw.get("scenario", {})}
+    if data is not None:
+        scenario["path"] = str(data.resolve())
+    label = f"Trained from scratch on images, after the recipe '{path}'."
+    return {"scenario": scenario, "campaign": raw.get("campaign", {}), "model": raw.get("model", {})}, label
