@@ -44,10 +44,13 @@ def report(
     from mqnet.project.folder import is_project
 
     if is_project(folder):
-        from mqnet.project.report import write_report
+        from mqnet.project.report import write_report as about_campaign
+
+        path = str(about_campaign(folder))
     else:
-        from mqnet.experiment.report import write_report
-    path = str(write_report(folder))
+        from mqnet.experiment.report import write_report as about_run
+
+        path = str(about_run(folder, landscape=True))
     typer.echo(dumps({"report": path}) if json else path)
 
 
@@ -84,6 +87,20 @@ def explain(
     from mqnet.cli import explain as explaining
 
     explaining.show(folder, round_, item, cell, out, json)
+
+
+@app.command()
+def figures(
+    folder: Annotated[Path, typer.Argument(help="The folder of a run.")],
+    kind: Annotated[list[str] | None, typer.Option("--kind", help="Which figure; may be repeated.")] = None,
+    form: Annotated[str, typer.Option("--format", help="png, svg or pdf.")] = "png",
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for the files (default: FOLDER/figures).")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Draw a run's figures in a paper's style, a file per kind."""
+    from mqnet.cli import figures as drawing
+
+    drawing.show(folder, kind or (), form, out, json)
 
 
 @app.command()
