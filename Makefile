@@ -6,6 +6,7 @@
 
 PYTHON ?= python3.11
 VENV ?= .venv
+EXTRAS ?= dev
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 AXE := .tools/node_modules/axe-core/axe.min.js
@@ -16,7 +17,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$(EXTRAS)]"
 	touch $(STAMP)
 
 demo: $(STAMP)

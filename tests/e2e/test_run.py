@@ -183,12 +183,12 @@ def test_the_table_and_the_verdict_are_printed_and_the_report_is_named(mqnet, fi
 
 
 def test_list_names_everything_registered(mqnet, tmp_path: Path) -> None:
-    from mqnet.registry import DATASET, INFORMATIVENESS, MODEL, PURITY, STRATEGY
+    from mqnet.registry import DATASET, ENCODER, INFORMATIVENESS, MODEL, PURITY, STRATEGY
 
     listed = json.loads(mqnet("list", "--json", cwd=tmp_path).out)
     expected = {
         "strategies": STRATEGY, "purity scores": PURITY, "informativeness scores": INFORMATIVENESS, "models": MODEL,
-        "data sets": DATASET,
+        "data sets": DATASET, "encoders": ENCODER,
     }  # fmt: skip
     assert {kind: [entry["name"] for entry in entries] for kind, entries in listed.items()} == {
         kind: list(registry.names()) for kind, registry in expected.items()

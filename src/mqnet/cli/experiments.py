@@ -18,10 +18,9 @@ from mqnet.experiment.cells import grid
 from mqnet.experiment.config import ExperimentConfig, load_config
 from mqnet.experiment.demo import demo_config
 from mqnet.experiment.report import write_report
-from mqnet.experiment.results import Results, read_rows
 from mqnet.experiment.run import Progress as CellDone
 from mqnet.experiment.run import collect, run_experiment
-from mqnet.experiment.stored import CONFIG, RESULTS, stored_config
+from mqnet.experiment.stored import CONFIG, RESULTS, stored_config, stored_results
 from mqnet.experiment.summary import Table, compact, favourite_of, tables, verdict
 from mqnet.store.campaign import DATABASE, CampaignStore
 from mqnet.store.ledger import n_known, n_ood, spent
@@ -78,17 +77,17 @@ def _campaign_status(folder: Path) -> dict[str, object]:
 
 def _run_and_show(config: ExperimentConfig, out: Path, jobs: int | None, as_json: bool) -> None:
     failures = watch(run_experiment(config, out, jobs=jobs), as_json)
-    results = Results(read_rows(out / RESULTS))
+    results = stored_results(out)
     if results.settings:
         report = write_report(out)
-        sentence = verdict(results, favourite_of(results.strategies), config.campaign.cost_ood)
+        sentence = verdict(results, favourite_of(results.strategies))
         if as_json:
-            found = [asdict(table) for table in tables(results, config.campaign.cost_ood)]
+            found = [asdict(table) for table in tables(results)]
             summary = {"verdict": sentence, "tables": found, "report": str(report)}
             print(json.dumps({**summary, "results": str(out / RESULTS)}))
         else:
-            for table in compact(results, config.campaign.cost_ood):
-                print_table(table)
+            for table in compact(results):
+                _print_table(table)
             console.print(sentence, style="bold", highlight=False)
             console.print(f"\nresults: {out / RESULTS}\nreport:  {report}", highlight=False, soft_wrap=True)
     if failures:
@@ -124,14 +123,11 @@ def watch(events: Iterable[CellDone], as_json: bool) -> list[CellDone]:
     return failures
 
 
-def print_table(table: Table) -> None:
-    """Print a table with its notes."""
+def _print_table(table: Table) -> None:
     shown = RichTable(title=table.title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for i, name in enumerate(table.columns):
         shown.add_column(name, justify="left" if i == 0 else "right", no_wrap=i == 0, overflow="fold")
     for row in table.rows:
         shown.add_row(*row)
     console.print(shown)
-    for note in table.notes:
-        console.print(note, highlight=False)
     console.print()

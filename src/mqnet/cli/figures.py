@@ -10,14 +10,13 @@ from mqnet.errors import ConfigError, nearest_name
 from mqnet.experiment.cells import grid
 from mqnet.experiment.figures.kinds import CAPTIONS, Subject, draw, drawable
 from mqnet.experiment.figures.sheet import FORMATS, Format, save
-from mqnet.experiment.results import Results, read_rows
-from mqnet.experiment.stored import RESULTS, stored_config
+from mqnet.experiment.stored import stored_config, stored_results
 
 
 def show(folder: Path, kinds: Sequence[str], form: str, out: Path | None, as_json: bool) -> None:
     """Draw the figures of these kinds, or all the run has something to show for, and name the files."""
     chosen = _format(form)
-    subject = Subject(folder, grid(stored_config(folder)), Results(read_rows(folder / RESULTS)))
+    subject = Subject(folder, grid(stored_config(folder)), stored_results(folder))
     place = out or folder / "figures"
     for kind in kinds or drawable(subject):
         path = place / f"{kind}.{chosen}"

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 
 import typer
 
-from mqnet.cli.experiments import console, print_table, watch
+from mqnet.cli.experiments import console, watch
 from mqnet.cli.progress import duration
 from mqnet.errors import ConfigError, MqnetError
 from mqnet.experiment.paper.entries import entry
 from mqnet.experiment.paper.estimate import estimate
-from mqnet.experiment.paper.page import page, tables_of
+from mqnet.experiment.paper.page import page, reading_of, tables_of
+from mqnet.experiment.paper.pictures import draw_all, remove_old
 from mqnet.experiment.paper.press import Press
 from mqnet.experiment.paper.scales import Changes, scaled
 from mqnet.experiment.run import n_cores
+from mqnet.experiment.tables import render
 from mqnet.store.blobs import write_durably
 
 
@@ -48,13 +51,17 @@ def press(
             f"no campaign of '{name}' has finished; each failed one has an error.txt under {pressed.out / 'cells'}."
         )
     command = shlex.join(["mqnet", "paper", name, "--scale", scale, *_spoken(data, changes)])
+    shown = tables_of(pressed, results)
     path = pressed.place / f"{name}.md"
-    write_durably(path, page(pressed, results, command, (), ()).encode())
+    remove_old(pressed.place)
+    write_durably(path, page(pressed, results, command, shown, draw_all(pressed, results)).encode())
     if as_json:
-        print(json.dumps({"tables": [asdict(table) for table in tables_of(pressed, results)], "page": str(path)}))
+        print(json.dumps({"tables": [asdict(table) for table in shown], "page": str(path)}))
     else:
+        width = shutil.get_terminal_size().columns
         for table in tables_of(pressed, results, elsewhere=False):
-            print_table(table)
+            print(render(table, "text", width=width), end="\n\n")
+        print(reading_of(pressed, results).replace("**", ""))
         console.print(f"page: {path}", highlight=False, soft_wrap=True)
     if failures:
         raise typer.Exit(2 if all(isinstance(done.error, MqnetError) for done in failures) else 1)

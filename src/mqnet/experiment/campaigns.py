@@ -9,7 +9,7 @@ from mqnet.errors import InputError
 from mqnet.experiment.cells import Cell, grid, open_scenario, reserve_for
 from mqnet.experiment.simulate import Meter
 from mqnet.experiment.stored import CONFIG, cell_folder, stored_config
-from mqnet.loop.learner import ActiveLearner
+from mqnet.loop.learner import SHARED, ActiveLearner
 from mqnet.oracles.simulated import Truth
 from mqnet.store.campaign import DATABASE
 
@@ -40,7 +40,9 @@ def cell_learner(out: Path, cell: Cell) -> ActiveLearner:
         strategy={"name": cell.strategy.name, **cell.strategy.options},
         model={"name": model.name, **model.options},
         seed=cell.seed,
+        coder=cell.config.coder,
         folder=cell_folder(out, cell),
+        shared=out / SHARED,
         truth=truth,
         validation=scenario.reserved,
         monitor=Meter(truth, scenario.test),

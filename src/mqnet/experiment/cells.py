@@ -15,6 +15,7 @@ from mqnet.data.scenarios import Scenario, cross, split
 from mqnet.errors import ConfigError
 from mqnet.experiment.config import DATA_KEYS, ExperimentConfig, ScenarioSection
 from mqnet.loop.learner import as_plugin, make_model, make_strategy
+from mqnet.loop.spaces import CODED, holds_images
 from mqnet.registry import DATASET, load_plugin
 from mqnet.types import Plugin
 
@@ -29,6 +30,8 @@ class Cell:
     ood_share: float
     seed: int
     digest: str
+    coded: frozenset[str] = frozenset()
+    """The columns it needs that contrastive coders give."""
 
     @property
     def title(self) -> str:
@@ -41,17 +44,19 @@ def grid(config: ExperimentConfig) -> list[Cell]:
     for plugin in config.plugins:
         load_plugin(plugin)
     data = open_dataset(config.scenario)
-    strategies = [_strategy(choice) for choice in config.grid.strategies]
+    strategies = [labelled(choice) for choice in config.grid.strategies]
     labels = [label for _, label in strategies]
     if len(set(labels)) < len(labels):
         raise ConfigError(f"two strategies of the grid share a name: {', '.join(labels)}. Give one a `label`.")
-    for strategy, _ in strategies:
+    coded: dict[str, frozenset[str]] = {}
+    for strategy, label in strategies:
         campaign = config.campaign_config(data.classes, strategy, 0)
         campaign.check()
         needs, gives = make_strategy(campaign, True).needs, make_model(campaign).provides
-        if needs - gives:
+        coded[label] = needs & CODED if holds_images(data.train.pool) else frozenset()
+        if needs - gives - coded[label]:
             raise ConfigError(
-                f"strategy '{strategy.name}' needs {', '.join(sorted(needs - gives))}, which the model "
+                f"strategy '{strategy.name}' needs {', '.join(sorted(needs - gives - coded[label]))}, which the model "
                 f"'{config.model.name}' does not give (it gives {', '.join(sorted(gives))})."
             )
     for share in config.scenario.ood_share:
@@ -62,12 +67,13 @@ def grid(config: ExperimentConfig) -> list[Cell]:
     for share in config.scenario.ood_share:
         for seed in config.grid.seeds:
             for strategy, label in strategies:
-                digest = _digest(config, data, strategy, share, seed)
-                cells.append(Cell(config, strategy, label, share, seed, digest))
+                digest = _digest(config, data, strategy, share, seed, coded[label])
+                cells.append(Cell(config, strategy, label, share, seed, digest, coded[label]))
     return cells
 
 
-def _strategy(choice: str | Mapping[str, Any]) -> tuple[Plugin, str]:
+def labelled(choice: str | Mapping[str, Any]) -> tuple[Plugin, str]:
+    """A strategy as the grid names it, and its label: its own, or one that shows its options."""
     if isinstance(choice, str):
         return Plugin(choice), choice
     options = dict(choice)
@@ -79,9 +85,11 @@ def _strategy(choice: str | Mapping[str, Any]) -> tuple[Plugin, str]:
     return plugin, f"{plugin.name}({shown})" if shown else plugin.name
 
 
-def _digest(config: ExperimentConfig, data: Dataset, strategy: Plugin, share: float, seed: int) -> str:
+def _digest(
+    config: ExperimentConfig, data: Dataset, strategy: Plugin, share: float, seed: int, coded: frozenset[str]
+) -> str:
     scenario = config.scenario
-    defining = {
+    defining: dict[str, object] = {
         "version": __version__,
         "data": data.fingerprint(),
         "scenario": [scenario.kind, scenario.known_classes, scenario.known_class_share, scenario.pool_size, share],
@@ -91,6 +99,8 @@ def _digest(config: ExperimentConfig, data: Dataset, strategy: Plugin, share: fl
         "plugins": [hashlib.blake2b(path.read_bytes()).hexdigest() for path in config.plugins],
         "seed": seed,
     }
+    if coded:  # what a cell does not use does not name it: another coder repeats only the cells that look through one
+        defining["coder"] = config.coder.model_dump()
     text = json.dumps(defining, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
 

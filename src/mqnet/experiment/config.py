@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from mqnet.errors import ConfigError, nearest_name
+from mqnet.models.contrastive.config import CoderConfig
 from mqnet.types import Budget, CampaignConfig, Costs, Plugin
 
 
@@ -33,8 +34,10 @@ Shares = Annotated[tuple[Share, ...], BeforeValidator(_as_tuple), AfterValidator
 Seeds = Annotated[tuple[int, ...], AfterValidator(_distinct), Field(min_length=1)]
 
 
-PATH_KEYS = ("train", "train_labels", "test", "test_labels", "table", "ood")
-DATA_KEYS = (*PATH_KEYS, "label_column", "split_column")
+PATH_KEYS = ("root", "train", "train_labels", "test", "test_labels", "table", "ood")
+DATA_KEYS = (
+    *PATH_KEYS, "label_column", "split_column", "download", "checksum", "size", "class_seed", "test_share", "split_seed"
+)  # fmt: skip
 
 
 class ScenarioSection(Section):
@@ -43,6 +46,13 @@ class ScenarioSection(Section):
     kind: Literal["split", "cross"] = "split"
     dataset: str = "digits"
     name: str | None = None
+    root: Path | None = None
+    download: bool | None = None
+    checksum: str | None = None
+    size: int | None = Field(default=None, ge=1)
+    class_seed: int | None = None
+    test_share: float | None = None
+    split_seed: int | None = None
     train: Path | None = None
     train_labels: Path | None = None
     test: Path | None = None
@@ -50,7 +60,7 @@ class ScenarioSection(Section):
     table: Path | None = None
     label_column: str | None = None
     split_column: str | None = None
-    ood: Path | None = None
+    ood: Path | tuple[Path, ...] | None = None
     known_classes: int | None = Field(default=None, ge=1)
     known_class_share: float | None = Field(default=None, gt=0, le=1)
     ood_share: Shares = (0.4,)
@@ -106,6 +116,7 @@ class ExperimentConfig(Section):
     scenario: ScenarioSection
     campaign: CampaignSection = CampaignSection()
     model: ModelSection = ModelSection()
+    coder: CoderConfig = CoderConfig()
     grid: GridSection
     plugins: tuple[Path, ...] = ()
 
@@ -123,25 +134,30 @@ class ExperimentConfig(Section):
         )
 
 
-def load_config(path: Path) -> ExperimentConfig:
-    """The experiment of a TOML file; its paths are relative to the file."""
+def load_config(path: Path, data: Path | None = None) -> ExperimentConfig:
+    """The experiment of a TOML file; its paths are relative to the file, those of data to `data` where it is given."""
     if not path.is_file():
         raise ConfigError(f"the configuration '{path}' does not exist.")
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"'{path}' is not valid TOML: {error}") from error
-    return parse_config(raw, base=path.parent, place=str(path))
+    return parse_config(raw, base=path.parent, data=data, place=str(path))
 
 
-def parse_config(raw: dict[str, Any], *, base: Path = Path(), place: str = "the configuration") -> ExperimentConfig:
+def parse_config(
+    raw: dict[str, Any], *, base: Path = Path(), data: Path | None = None, place: str = "the configuration"
+) -> ExperimentConfig:
     """The experiment of a parsed table; the first mistake is an error that names the key."""
     try:
         config = ExperimentConfig.model_validate(raw)
     except ValidationError as error:
         raise ConfigError(f"{place}: {_explain(error)}") from error
+    home = base if data is None else data
     paths = {
-        name: (base / value).resolve() for name in PATH_KEYS if (value := getattr(config.scenario, name)) is not None
+        name: tuple((home / one).resolve() for one in value) if isinstance(value, tuple) else (home / value).resolve()
+        for name in PATH_KEYS
+        if (value := getattr(config.scenario, name)) is not None
     }
     return config.model_copy(
         update={
@@ -155,6 +171,7 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "scenario": ScenarioSection,
     "campaign": CampaignSection,
     "model": ModelSection,
+    "coder": CoderConfig,
     "grid": GridSection,
 }
 

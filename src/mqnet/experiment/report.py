@@ -18,9 +18,9 @@ from mqnet.experiment.figures.kinds import CAPTIONS, OF_RESULTS
 from mqnet.experiment.figures.landscape import landscapes
 from mqnet.experiment.figures.queries import query_composition
 from mqnet.experiment.figures.sheet import svg
-from mqnet.experiment.results import Results, read_rows
+from mqnet.experiment.results import Results
 from mqnet.experiment.standing import Standing, standing
-from mqnet.experiment.stored import RESULTS, stored_config
+from mqnet.experiment.stored import stored_config, stored_results
 from mqnet.experiment.summary import Table, comparisons, favourite_of, gaps, tables, verdict
 from mqnet.experiment.tangents import has_mqnet, landscape_rows
 from mqnet.store.blobs import write_durably
@@ -51,7 +51,10 @@ table { border-collapse: collapse; width: 100%; font-size: .88rem; font-variant-
 caption { text-align: left; font-weight: 600; padding: .7rem .8rem .2rem; }
 th, td { text-align: right; padding: .4rem .8rem; border-top: 1px solid var(--line); white-space: nowrap; }
 th { vertical-align: bottom; white-space: normal; font-weight: 600; min-width: 4.5rem; }
-th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: var(--card); }
+th:first-child, td:first-child, td.name { text-align: left; }
+tr.ruled td { border-top: 2px solid var(--soft); }
+th[colspan] { text-align: center; }
+th:first-child, td:first-child { position: sticky; left: 0; background: var(--card); }
 td:first-child { white-space: normal; min-width: 7rem; overflow-wrap: anywhere; }
 pre { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: .8rem; overflow-x: auto;
   font-size: .8rem; }
@@ -101,7 +104,7 @@ def write_report(out: Path, *, landscape: bool = False) -> Path:
     `landscape` computes rounds of mqnet again to draw its score: seconds on a small pool, a minute on a large one.
     """
     config = stored_config(out)
-    results = Results(read_rows(out / RESULTS))
+    results = stored_results(out)
     if not results.settings:
         raise InputError(f"no cell of '{out}' has finished yet.")
     cells = grid(config)
@@ -115,13 +118,13 @@ def write_report(out: Path, *, landscape: bool = False) -> Path:
 def render(subject: Subject) -> str:
     """The page as text."""
     config, results = subject.config, subject.results
-    favourite, cost_ood = favourite_of(results.strategies), config.campaign.cost_ood
+    favourite = favourite_of(results.strategies)
     heading = subject.heading or f"Open-set active learning: {config.scenario.label}"
     parts = [
         f"<h1>{escape(heading)}</h1>",
         f'<p class="soft">{escape(_setting(config))}</p>',
         *([f'<p class="label">{escape(subject.label)}</p>'] if subject.label else []),
-        f'<p class="verdict">{escape(verdict(results, favourite, cost_ood))}</p>',
+        f'<p class="verdict">{escape(verdict(results, favourite))}</p>',
         *_unfinished(subject.standing),
         *(_table(table) for table in subject.first),
         *_figures(results),
@@ -131,7 +134,7 @@ def render(subject: Subject) -> str:
             else []
         ),
         "<h2>In numbers</h2>",
-        *(_table(table) for table in (*tables(results, cost_ood), *gaps(results), *comparisons(results, favourite))),
+        *(_table(table) for table in (*tables(results), *gaps(results), *comparisons(results, favourite))),
         f'<p class="soft">{escape(LEGEND)}</p>',
         "<h2>What to be careful about</h2>",
         "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in cautions(subject)) + "</ul>",
@@ -245,10 +248,23 @@ def _figure(drawing: str, caption: str) -> str:
 
 
 def _table(table: Table) -> str:
+    spans = ""
+    if table.spans:
+        heads = "".join(f'<th scope="colgroup" colspan="{n}">{escape(text)}</th>' for text, n in table.spans)
+        spans = f'<tr><td colspan="{table.n_names}"></td>{heads}</tr>'
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.columns)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
+    body = "".join(_table_row(table, r) for r in range(len(table.rows)))
     notes = "".join(f'<p class="soft">{escape(note)}</p>' for note in table.notes)
     return (
         f'<div class="scroll"><table><caption>{escape(table.title)}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{notes}"
+        f"<thead>{spans}<tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{notes}"
     )
+
+
+def _table_row(table: Table, r: int) -> str:
+    cells: list[str] = []
+    for c, text in enumerate((*table.shown_names(r), *table.rows[r][table.n_names :])):
+        tag = "b" if (r, c) in table.best else "u" if (r, c) in table.second else ""
+        shown = f"<{tag}>{escape(text)}</{tag}>" if tag else escape(text)
+        cells.append(f'<td class="name">{shown}</td>' if c < table.n_names else f"<td>{shown}</td>")
+    return ('<tr class="ruled">' if r in table.rules else "<tr>") + "".join(cells) + "</tr>"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,13 @@ from numpy.typing import NDArray
 from mqnet.errors import InputError
 from mqnet.experiment.simulate import RoundResult
 from mqnet.store.blobs import write_durably
+from mqnet.types import Plugin
 
-CELL_COLUMNS = ("scenario", "strategy", "ood_share", "seed")
+CELL_COLUMNS = ("scenario", "strategy", "ood_share", "cost_ood", "seed")
 COLUMNS = (*CELL_COLUMNS, *(field.name for field in fields(RoundResult)), "cell")
+NEEDED = tuple(
+    name for name in COLUMNS if name not in {f.name for f in fields(RoundResult) if f.default is not MISSING}
+)
 INTEGERS = ("round", "n_known", "n_ood")
 
 
@@ -32,6 +37,7 @@ class Row:
     seed: int
     result: RoundResult
     cell: str
+    cost_ood: float = 1.0
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
@@ -41,7 +47,8 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
     writer.writerow(COLUMNS)
     for row in rows:
         values = [getattr(row.result, field.name) for field in fields(RoundResult)]
-        writer.writerow([row.scenario, row.strategy, row.ood_share, row.seed, *map(_shown, values), row.cell])
+        setting = [row.scenario, row.strategy, row.ood_share, row.cost_ood, row.seed]
+        writer.writerow([*setting, *map(_shown, values), row.cell])
     write_durably(path, text.getvalue().encode())
 
 
@@ -50,7 +57,14 @@ def read_rows(path: Path) -> list[Row]:
     if not path.is_file():
         raise InputError(f"'{path}' does not exist: no cell has finished there yet.")
     with path.open(encoding="utf-8", newline="") as file:
-        return [_row(record) for record in csv.DictReader(file)]
+        reader = csv.DictReader(file)
+        missing = [name for name in NEEDED if name not in (reader.fieldnames or ())]
+        if missing:
+            raise InputError(
+                f"'{path}' has no column {', '.join(missing)}: another version of mqnet wrote it. `mqnet run` with the "
+                "same --out writes it anew."
+            )
+        return [_row(record) for record in reader]
 
 
 def _shown(value: float) -> str:
@@ -69,6 +83,7 @@ def _row(record: dict[str, str]) -> Row:
         seed=int(record["seed"]),
         result=RoundResult(**values),
         cell=record["cell"],
+        cost_ood=float(record["cost_ood"]),
     )
 
 
@@ -81,6 +96,7 @@ class Curves:
     ood_share: float
     seeds: tuple[int, ...]
     rows: tuple[tuple[RoundResult, ...], ...]
+    cost_ood: float = 1.0
 
     def __getitem__(self, name: str) -> NDArray[np.float64]:
         """A reported number of every round [S, R]."""
@@ -95,33 +111,83 @@ class Curves:
     def of_seeds(self, seeds: Sequence[int]) -> Curves:
         """The same, for these seeds in this order."""
         rows = tuple(self.rows[self.seeds.index(seed)] for seed in seeds)
-        return Curves(self.scenario, self.strategy, self.ood_share, tuple(seeds), rows)
+        return replace(self, seeds=tuple(seeds), rows=rows)
 
 
 class Results:
-    """All curves of a grid, in the order of their first appearance."""
+    """All curves of a grid, in the order of their first appearance.
 
-    def __init__(self, rows: Iterable[Row]) -> None:
+    A grid over several costs of an OOD label counts each of them as a scenario of its own (`cifar10, OOD cost 2`).
+    `plugins` says which strategy with which options stands behind a label; without it the label tells.
+    """
+
+    def __init__(self, rows: Iterable[Row], plugins: Mapping[str, Plugin] | None = None) -> None:
+        self.rows = tuple(rows)
+        self._plugins = dict(plugins or {})
+        self.costs = tuple(dict.fromkeys(row.cost_ood for row in self.rows))
         grouped: dict[tuple[str, float, str], dict[int, list[RoundResult]]] = {}
-        for row in rows:
-            cell = grouped.setdefault((row.scenario, row.ood_share, row.strategy), {})
-            cell.setdefault(row.seed, []).append(row.result)
+        costs: dict[str, float] = {}
+        for row in self.rows:
+            scenario = row.scenario if len(self.costs) < 2 else f"{row.scenario}, OOD cost {row.cost_ood:g}"
+            costs[scenario] = row.cost_ood
+            grouped.setdefault((scenario, row.ood_share, row.strategy), {}).setdefault(row.seed, []).append(row.result)
         self._curves: dict[tuple[str, float, str], Curves] = {}
         for key, by_seed in grouped.items():
             n_rounds = max(len(rounds) for rounds in by_seed.values())
             # a campaign that ran out of pool has fewer rounds: its last one stands for those it did not reach
             rows_ = tuple((*rounds, *[rounds[-1]] * (n_rounds - len(rounds))) for rounds in by_seed.values())
-            self._curves[key] = Curves(key[0], key[2], key[1], tuple(by_seed), rows_)
+            self._curves[key] = Curves(key[0], key[2], key[1], tuple(by_seed), rows_, costs[key[0]])
+
+    @cached_property
+    def settings(self) -> list[tuple[str, float]]:
+        """Every (scenario, OOD share), scenario by scenario."""
+        found = list(dict.fromkeys((scenario, share) for scenario, share, _ in self._curves))
+        order = list(dict.fromkeys(scenario for scenario, _ in found))
+        return sorted(found, key=lambda setting: order.index(setting[0]))
 
     @property
-    def settings(self) -> list[tuple[str, float]]:
-        """Every (scenario, OOD share)."""
-        return list(dict.fromkeys((scenario, share) for scenario, share, _ in self._curves))
+    def scenarios(self) -> list[str]:
+        """Every scenario."""
+        return list(dict.fromkeys(scenario for scenario, _ in self.settings))
 
     @property
     def strategies(self) -> list[str]:
         """Every strategy."""
         return list(dict.fromkeys(strategy for _, _, strategy in self._curves))
+
+    def plugin(self, strategy: str) -> Plugin:
+        """The strategy behind a label: as the grid says, else as the label reads (`mqnet(skyline=False)`)."""
+        return self._plugins.get(strategy) or _from_label(strategy)
+
+    def only(
+        self,
+        *,
+        strategies: Sequence[str] = (),
+        scenarios: Sequence[str] = (),
+        shares: Sequence[float] = (),
+        costs: Sequence[float] = (),
+    ) -> Results:
+        """The results of these strategies (in this order), scenarios, OOD shares and costs; nothing named: of all."""
+        for what, wanted, there in (
+            ("strategy", strategies, {row.strategy for row in self.rows}),
+            ("scenario", scenarios, {row.scenario for row in self.rows}),
+            ("OOD share", shares, {row.ood_share for row in self.rows}),
+            ("cost of an OOD label", costs, set(self.costs)),
+        ):
+            for name in wanted:
+                if name not in there:
+                    raise InputError(f"no {what} is '{name}' here; there is {', '.join(map(str, sorted(there)))}.")
+        rows = [
+            row
+            for row in self.rows
+            if (not strategies or row.strategy in strategies)
+            and (not scenarios or row.scenario in scenarios)
+            and (not shares or row.ood_share in shares)
+            and (not costs or row.cost_ood in costs)
+        ]
+        if strategies:
+            rows.sort(key=lambda row: list(strategies).index(row.strategy))
+        return Results(rows, self._plugins)
 
     def get(self, scenario: str, ood_share: float, strategy: str) -> Curves | None:
         """The curves of one strategy, None where it has not run."""
@@ -135,3 +201,14 @@ class Results:
             return None
         seeds = [seed for seed in present[0].seeds if all(seed in curves.seeds for curves in present)]
         return [curves.of_seeds(seeds) for curves in present] if seeds else None
+
+
+def _from_label(label: str) -> Plugin:
+    name, _, rest = label.partition("(")
+    if not rest.endswith(")"):
+        return Plugin(label)
+    pairs = [text.partition("=") for text in rest[:-1].split(", ")]
+    if not all(equals for _, equals, _ in pairs):
+        return Plugin(label)
+    words: dict[str, object] = {"True": True, "False": False}
+    return Plugin(name, {option: words.get(value, value) for option, _, value in pairs})

@@ -14,6 +14,7 @@ from typing import Any
 from mqnet.errors import BusyError, InputError, MqnetError
 from mqnet.experiment.campaigns import cell_learner, cell_scenario, truth_of
 from mqnet.experiment.cells import Cell, grid
+from mqnet.experiment.coders import CoderTask, coder_tasks, make_coder
 from mqnet.experiment.config import ExperimentConfig
 from mqnet.experiment.memory import forget_peak
 from mqnet.experiment.results import Row, write_rows
@@ -58,7 +59,12 @@ def run_experiment(config: ExperimentConfig, out: Path, *, jobs: int | None = No
         done, started = len(cells) - len(missing), time.perf_counter()
         write_rows(out / RESULTS, collect(out, cells))
         written = time.perf_counter()
-        for (_, cell), outcome in run_tasks(_run_in, [(out, cell) for cell in missing], jobs=jobs or n_cores()):
+        # cells that need no coder are run while coders are trained
+        tasks = [(out, cell) for cell in sorted(missing, key=lambda cell: bool(cell.coded))]
+        for task, outcome in run_tasks(_run_in, [*coder_tasks(out, missing), *tasks], jobs=jobs or n_cores()):
+            if isinstance(task, CoderTask):
+                continue  # what failed it will fail the cells that need it, and is told with them
+            _, cell = task
             done += 1
             failed = outcome if isinstance(outcome, BaseException) else None
             if failed is not None:
@@ -93,6 +99,7 @@ def collect(out: Path, cells: Sequence[Cell]) -> list[Row]:
                     cell.seed,
                     RoundResult(**_with_nan(result)),
                     cell.digest,
+                    cell.config.campaign.cost_ood,
                 )
                 for result in stored
             ]
@@ -125,7 +132,10 @@ def _patiently(open_learner: Callable[[], ActiveLearner]) -> ActiveLearner:
     return open_learner()
 
 
-def _run_in(task: tuple[Path, Cell]) -> float:
+def _run_in(task: CoderTask | tuple[Path, Cell]) -> float:
+    if isinstance(task, CoderTask):
+        make_coder(task)
+        return float("nan")
     return run_cell(*task)
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from mqnet.errors import InputError
-from mqnet.experiment.cells import Cell
+from mqnet.experiment.cells import Cell, labelled
 from mqnet.experiment.config import ExperimentConfig
+from mqnet.experiment.results import Results, read_rows
 
 RESULTS = "results.csv"
 CONFIG = "experiment.json"
@@ -28,3 +29,9 @@ def stored_config(out: Path) -> ExperimentConfig:
 def cell_folder(out: Path, cell: Cell) -> Path:
     """Where a cell's campaign is kept."""
     return out / "cells" / cell.digest
+
+
+def stored_results(out: Path) -> Results:
+    """What has finished of the run in a folder, with the strategies behind the labels."""
+    strategies = [labelled(choice) for choice in stored_config(out).grid.strategies]
+    return Results(read_rows(out / RESULTS), {label: plugin for plugin, label in strategies})

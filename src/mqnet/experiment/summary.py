@@ -9,24 +9,9 @@ import numpy as np
 
 from mqnet.experiment.results import Curves, Results
 from mqnet.experiment.statistics import Interval, aulc, aulc_cost, oracle_gap, paired_difference
+from mqnet.experiment.tables.shape import Table
 
 RANDOM, ORACLE = "random", "oracle-purity"
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of texts: a title, column heads (the first column names the rows), rows, and what to know about it."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...] = ()
-
-    def markdown(self) -> str:
-        """The table in Markdown."""
-        lines = [f"**{self.title}**", "", "| " + " | ".join(self.columns) + " |", "|" + " --- |" * len(self.columns)]
-        lines += ["| " + " | ".join(row) + " |" for row in self.rows]
-        return "\n".join([*lines, *(f"\n{note}" for note in self.notes)])
 
 
 @dataclass(frozen=True)
@@ -44,7 +29,7 @@ class Summary:
     gap_closed: Interval | None
 
 
-def summarise(results: Results, scenario: str, ood_share: float, cost_ood: float = 1.0) -> list[Summary]:
+def summarise(results: Results, scenario: str, ood_share: float) -> list[Summary]:
     """Every strategy's numbers at one setting, in the grid's order."""
     out: list[Summary] = []
     for strategy in results.strategies:
@@ -61,7 +46,7 @@ def summarise(results: Results, scenario: str, ood_share: float, cost_ood: float
                 aulc=aulc(curves["accuracy"]),
                 aulc_cost=aulc_cost(curves["accuracy"], curves["spent"]),
                 known_share=float(np.nanmean(curves["query_known_share"])),
-                wasted=float(cost_ood * wasted(curves)[:, -1].mean()),
+                wasted=float(curves.cost_ood * wasted(curves)[:, -1].mean()),
                 purity_auroc=_mean(curves["purity_auroc"]),
                 over_random=paired_difference(*[aulc(c["accuracy"]) for c in versus]) if versus else None,
                 gap_closed=oracle_gap(*[aulc(c["accuracy"]) for c in closed]) if fair and closed else None,
@@ -75,13 +60,13 @@ def wasted(curves: Curves) -> np.ndarray:
     return curves["n_ood"] - curves["n_ood"][:, :1]
 
 
-def tables(results: Results, cost_ood: float = 1.0) -> list[Table]:
+def tables(results: Results) -> list[Table]:
     """One table per scenario and OOD share."""
-    return [_table(results, scenario, share, cost_ood) for scenario, share in results.settings]
+    return [_table(results, scenario, share) for scenario, share in results.settings]
 
 
-def _table(results: Results, scenario: str, share: float, cost_ood: float) -> Table:
-    rows = summarise(results, scenario, share, cost_ood)
+def _table(results: Results, scenario: str, share: float) -> Table:
+    rows = summarise(results, scenario, share)
     n_seeds = max((len(row.accuracy) for row in rows), default=0)
     seeds = f"{n_seeds} seed{'s' if n_seeds != 1 else ''}"
     return Table(
@@ -108,11 +93,11 @@ def _row(row: Summary) -> tuple[str, ...]:
     )
 
 
-def compact(results: Results, cost_ood: float = 1.0) -> list[Table]:
+def compact(results: Results) -> list[Table]:
     """The same in columns that fit a terminal, without intervals."""
     out: list[Table] = []
-    for full, (scenario, share) in zip(tables(results, cost_ood), results.settings, strict=True):
-        rows = summarise(results, scenario, share, cost_ood)
+    for full, (scenario, share) in zip(tables(results), results.settings, strict=True):
+        rows = summarise(results, scenario, share)
         head = ("strategy", "accuracy", "AULC", "over random", "gap closed", "known", "on OOD")
         found = tuple(
             (
@@ -193,10 +178,10 @@ def interval(found: Interval | None) -> str:
     return f"{found.value:.2f}{bounds}"
 
 
-def verdict(results: Results, favourite: str, cost_ood: float = 1.0) -> str:
+def verdict(results: Results, favourite: str) -> str:
     """One sentence about the favourite strategy, at the first setting where it ran beside random."""
     for scenario, share in results.settings:
-        rows = {row.strategy: row for row in summarise(results, scenario, share, cost_ood)}
+        rows = {row.strategy: row for row in summarise(results, scenario, share)}
         if favourite == RANDOM or favourite not in rows or RANDOM not in rows:
             continue
         mine, other = rows[favourite], rows[RANDOM]

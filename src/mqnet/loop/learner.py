@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -21,10 +22,13 @@ from mqnet.errors import ConfigError, PoolError, StoreError, nearest_name
 from mqnet.ids import ItemIds
 from mqnet.loop import rounds
 from mqnet.loop.audit import audit_places, draw, interleaved, whole_sample
+from mqnet.loop.coders import FolderShelf, MemoryShelf
 from mqnet.loop.costs import measured_costs
 from mqnet.loop.first import class_arrays, first_ranking
 from mqnet.loop.rounds import Labelled, Stopwatch
+from mqnet.loop.spaces import CODED, Spaces, coder_config, holds_images
 from mqnet.models.base import FittedModel, TargetModel
+from mqnet.models.contrastive.config import CoderConfig
 from mqnet.models.encode import Watcher
 from mqnet.oracles.simulated import Truth
 from mqnet.registry import MODEL, STRATEGY
@@ -59,6 +63,9 @@ Monitor = Callable[[RoundView, Selection, FittedModel], Mapping[str, float]]
 LENGTHS_AHEAD = 3
 """How many rounds' worth of items people may answer early while the loop trains."""
 
+SHARED = "shared"
+"""Folder of the coders of a campaign, or of the campaigns of a run."""
+
 PoolLike = Pool | NDArray[np.floating[Any]] | Tensor | str | Path
 
 
@@ -66,6 +73,8 @@ class ActiveLearner:
     """A campaign: a pool, known classes, a budget per round, a strategy and a target model.
 
     With a `folder` everything is kept there and the same call continues where it stopped; without, in memory.
+    `coder` are the options of contrastive coders, for strategies that need one on images; they are kept in `shared`,
+    which campaigns on the same pool may share (default: `shared` in the folder).
     """
 
     def __init__(
@@ -87,7 +96,9 @@ class ActiveLearner:
         class_vectors: NDArray[np.floating[Any]] | Tensor | None = None,
         budget_unit: BudgetUnit = "labels",
         ranking_costs: CostSource = "stated",
+        coder: CoderConfig | Mapping[str, object] | None = None,
         folder: str | Path | None = None,
+        shared: str | Path | None = None,
         monitor: Monitor | None = None,
         truth: Truth | None = None,
         validation: Reserved | None = None,
@@ -110,9 +121,11 @@ class ActiveLearner:
             ranking_costs=ranking_costs,
         )
         config.check()
-        self._start(
-            as_pool(pool), config, Path(folder) if folder is not None else None, monitor, truth, watch, validation
-        )
+        opened, coders = as_pool(pool), coder_config(coder)
+        if len(opened.ids) and make_strategy(config, truth is not None).needs & CODED and holds_images(opened):
+            config = replace(config, coder=coders.model_dump())
+        place = Path(folder) if folder is not None else None
+        self._start(opened, config, place, monitor, truth, watch, validation, shared=as_path(shared))
         if names is not None:
             self.store.blobs.put(names)
 
@@ -124,6 +137,7 @@ class ActiveLearner:
         *,
         monitor: Monitor | None = None,
         watch: Watcher | None = None,
+        shared: str | Path | None = None,
         looking: bool = False,
     ) -> ActiveLearner:
         """Continue the campaign of a folder. The pool is found where it was, or given: its content must be the same.
@@ -140,7 +154,9 @@ class ActiveLearner:
             beside = Path(folder) / Path(place).name  # a pool inside the folder moves with it
             pool = beside if beside.is_file() and not Path(place).is_file() else Path(place)
         learner = cls.__new__(cls)
-        learner._start(as_pool(pool), config, Path(folder), monitor, None, watch, looking=looking)
+        learner._start(
+            as_pool(pool), config, Path(folder), monitor, None, watch, looking=looking, shared=as_path(shared)
+        )
         return learner
 
     def _start(
@@ -154,11 +170,17 @@ class ActiveLearner:
         validation: Reserved | None = None,
         *,
         looking: bool = False,
+        shared: Path | None = None,
     ) -> None:
         self._validation = validation
         self.pool, self.config, self._monitor, self._truth, self._watch = pool, config, monitor, truth, watch
         self._strategy, self._model = make_strategy(config, truth is not None), make_model(config)
-        missing = self._strategy.needs - self._model.provides
+        coded = self._strategy.needs & CODED if config.coder else frozenset[str]()
+        if coded and shared is None and folder is not None:
+            shared = folder / SHARED
+        shelf = MemoryShelf() if shared is None else FolderShelf(shared)
+        self._spaces = Spaces(pool, coded, coder_config(config.coder), config.seed, shelf)
+        missing = self._strategy.needs - self._model.provides - coded
         if missing:
             raise ConfigError(
                 f"strategy '{config.strategy.name}' needs {', '.join(sorted(missing))}, which the model "
@@ -224,7 +246,11 @@ class ActiveLearner:
 
     def fitted_on(self, lines: Sequence[LedgerLine], round_: int) -> FittedModel:
         """The target model trained on these answers alone, as a round's model is."""
-        return rounds.fit_model(self.pool, self._labelled(lines), self.config, self._model, self._columns, round_)
+        return self._fit(self._labelled(lines), round_)
+
+    def _fit(self, labelled: Labelled, round_: int) -> FittedModel:
+        own = self._columns - self._spaces.columns
+        return rounds.fit_model(self.pool, labelled, self.config, self._model, own, round_)
 
     def model_of(self, round_: int) -> FittedModel | None:
         """The model that ranked a round, if it was kept."""
@@ -313,7 +339,7 @@ class ActiveLearner:
     ) -> tuple[FittedModel, RoundView]:
         labelled = self._labelled(lines)
         if model is None:
-            model = rounds.fit_model(self.pool, labelled, self.config, self._model, self._columns, round_)
+            model = self._fit(labelled, round_)
         watch.stop("fit")
         truth = None
         if self._truth is not None and STRATEGY.get(self.config.strategy.name).reference:
@@ -329,6 +355,7 @@ class ActiveLearner:
             measured if measured is not None and self.config.ranking_costs == "measured" else self.config.costs,
             truth=truth,
             validation=self._validation,
+            spaces=self._spaces,
             watch=self._watch,
         )
         watch.stop("encode")
@@ -460,6 +487,11 @@ def as_pool(pool: PoolLike) -> Pool:
             raise PoolError(f"'{path}' is not a pool of vectors or images.{nearest_name(path.suffix, openers)}")
         return openers[path.suffix](path)
     return pool
+
+
+def as_path(place: str | Path | None) -> Path | None:
+    """A path, where there is one."""
+    return None if place is None else Path(place)
 
 
 def make_strategy(config: CampaignConfig, simulated: bool) -> Strategy:

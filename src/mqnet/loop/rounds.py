@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mqnet.data.labelled import Labelled as Reserved
 from mqnet.errors import PluginError
 from mqnet.ids import ItemIds
+from mqnet.loop.spaces import Spaces
 from mqnet.models.base import FittedModel, TargetModel, TrainingSet
 from mqnet.models.encode import Watcher, encode_items
 from mqnet.numerics.ranking import top_n
@@ -74,21 +75,33 @@ def make_view(
     *,
     truth: torch.Tensor | None = None,
     validation: Reserved | None = None,
+    spaces: Spaces | None = None,
     watch: Watcher | None = None,
 ) -> RoundView:
-    """The view of a round: one model pass over the unlabelled items, one over the labelled and the reserved ones."""
+    """The view of a round: one model pass over the unlabelled items, one over the labelled and the reserved ones.
+
+    The columns of `spaces` were computed once for the campaign and are looked up.
+    """
+    columns = columns - spaces.columns if spaces is not None else columns
+
+    def coded(ids: ItemIds) -> Arrays:
+        return spaces.of(ids) if spaces is not None else {}
+
     held_out = None
     if validation is not None:
+        outside = spaces.of_others(validation.pool) if spaces is not None else {}
         held_out = LabelledView(
             validation.pool.ids,
-            encode_items(model, validation.pool, validation.pool.ids, columns),
+            encode_items(model, validation.pool, validation.pool.ids, columns) | outside,
             torch.from_numpy(validation.labels),
         )
     return RoundView(
         ids=unlabelled,
-        columns=encode_items(model, pool, unlabelled, columns, watch=watch),
+        columns=encode_items(model, pool, unlabelled, columns, watch=watch) | coded(unlabelled),
         labelled=LabelledView(
-            labelled.ids, encode_items(model, pool, labelled.ids, columns), torch.from_numpy(labelled.answers)
+            labelled.ids,
+            encode_items(model, pool, labelled.ids, columns) | coded(labelled.ids),
+            torch.from_numpy(labelled.answers),
         ),
         n_classes=len(config.classes),
         round=round_,

@@ -9,7 +9,7 @@ from pathlib import Path
 from mqnet.errors import ConfigError
 from mqnet.types import Budget, CampaignConfig, Costs, Plugin
 
-ADDED = ("audit_share", "initial", "class_vectors", "ranking_costs")
+ADDED = ("audit_share", "initial", "class_vectors", "ranking_costs", "coder")
 """Fields of the configuration that campaigns begun with earlier versions lack: they have the defaults."""
 
 

@@ -20,20 +20,20 @@ JUNK = {"random": [4, 8, 12], "mine": [4, 6, 7], "oracle-purity": [4, 4, 4]}
 SHARE = {"random": [0.6, 0.6, 0.6], "mine": [0.8, 0.9, 1.0], "oracle-purity": [1.0, 1.0, 1.0]}
 
 
-def _results(*names: str, seeds: int = 2) -> Results:
+def _results(*names: str, seeds: int = 2, cost_ood: float = 1.0) -> Results:
     return Results(
         Row(
             "digits", name, 0.4, seed,
             RoundResult(r + 1, ACCURACY[name][seed][r], 10.0 * (r + 1), 10 * (r + 1) - JUNK[name][r], JUNK[name][r],
                         SHARE[name][r], 0.9 if name == "mine" else math.nan, 0.5, 0.0, 0.0, 0.0, 0.0),
-            "cell",
+            "cell", cost_ood,
         )
         for name in names for seed in range(seeds) for r in range(3)
     )  # fmt: skip
 
 
 def test_the_table_by_hand() -> None:
-    (table,) = tables(_results("random", "mine", "oracle-purity"), cost_ood=2.0)
+    (table,) = tables(_results("random", "mine", "oracle-purity", cost_ood=2.0))
     assert table.title == "digits, 40% OOD, 2 seeds"
     rows = {row[0]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
     # AULC of mine: seeds (.66 + .80) / 2 and (.64 + .78) / 2; of random .65 and .67; of the oracle .80 and .80

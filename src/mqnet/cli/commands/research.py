@@ -1,4 +1,4 @@
-"""Experiments: `demo`, `run`, `report`, `status`, `explain`, `bench`, `list`."""
+"""Experiments: `demo`, `run`, `report`, `status`, `table`, `explain`, `bench`, `list`."""
 
 from __future__ import annotations
 
@@ -70,6 +70,42 @@ def status(
     from mqnet.cli import experiments
 
     experiments.status(folder, json)
+
+
+@app.command()
+def table(
+    folder: Annotated[Path | None, typer.Argument(help="The folder of a run.")] = None,
+    kind: Annotated[str, typer.Option("--kind", help="Which table; --kinds lists them.")] = "final",
+    form: Annotated[str, typer.Option("--format", help="text, markdown, latex or csv.")] = "text",
+    out: Annotated[Path | None, typer.Option("--out", help="Write it to this file.")] = None,
+    target: Annotated[float | None, typer.Option("--target", help="cost-to-target: an accuracy, such as 0.85.")] = None,
+    favourite: Annotated[
+        str | None, typer.Option("--favourite", help="final, paired: the strategy it speaks of (default: mqnet).")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option("--metric", help="paired, ranking: aulc (default), final or aulc-cost.")
+    ] = None,
+    test: Annotated[str | None, typer.Option("--test", help="paired: t (default) or wilcoxon.")] = None,
+    every: Annotated[int | None, typer.Option("--every", min=1, help="Tables over rounds: each N-th round.")] = None,
+    strategy: Annotated[list[str] | None, typer.Option("--strategy", help="Only this; may be repeated.")] = None,
+    scenario: Annotated[list[str] | None, typer.Option("--scenario", help="Only this; may be repeated.")] = None,
+    share: Annotated[list[float] | None, typer.Option("--share", help="Only this OOD share; may be repeated.")] = None,
+    cost: Annotated[list[float] | None, typer.Option("--cost", help="Only this OOD cost; may be repeated.")] = None,
+    plugin: PluginOption = None,
+    kinds: Annotated[bool, typer.Option("--kinds", help="List the kinds of tables.")] = False,
+) -> None:
+    """Print a table of a run: as text, Markdown, LaTeX or CSV."""
+    from mqnet.cli import tables
+    from mqnet.errors import ConfigError
+
+    if kinds:
+        typer.echo(tables.kinds())
+        return
+    if folder is None:
+        raise ConfigError("name the folder of a run: mqnet table FOLDER --kind KIND.")
+    named = {"target": target, "favourite": favourite, "metric": metric, "test": test, "every": every}
+    options = {name: value for name, value in named.items() if value is not None}
+    tables.show(folder, kind, form, out, options, strategy or (), scenario or (), share or (), cost or (), plugin or ())
 
 
 @app.command()

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mqnet.experiment.comparison import holm, t_test
 from mqnet.experiment.paper.reported import Block
 from mqnet.experiment.paper.scales import Scaled
 from mqnet.experiment.results import Curves, Results
-from mqnet.experiment.statistics import Interval, paired_difference
-from mqnet.experiment.summary import ORACLE, RANDOM, Table, points
+from mqnet.experiment.summary import ORACLE, RANDOM
+from mqnet.experiment.tables.shape import Table
 
-FAVOURITE = "mqnet"
+FAVOURITE, LITERAL = "mqnet", "mqnet, paper's form"
+ALPHA = 0.05
 MEASURES = {
     "accuracy": "test accuracy, %",
     "query_known_share": "known items in the query, %",
@@ -29,13 +32,17 @@ def beside(scaled: Scaled, block: Block, results: Results) -> Table:
         of_row.setdefault(row, []).append(label)
     named = {label for labels in of_row.values() for label in labels}
     rows: list[tuple[str, ...]] = []
+    rules: list[int] = []
     remarks: list[str] = []
     for row, labels in of_row.items():
+        rules.append(len(rows))
         if row in block.values:
             rows.append((row, "paper", *_printed(block, row, remarks)))
         rows += [(label, "here", *_measured(scaled, block, results, label)) for label in labels]
     rest = [strategy for strategy in results.strategies if strategy not in named]
+    rules.append(len(rows))
     rows += [(label, "here", *_measured(scaled, block, results, label)) for label in rest]
+    rules.append(len(rows))
     if block.improvement:
         rows += _improvements(block, results, scaled, remarks)
     fixed = f", {block.fixed:.0%} OOD" if block.fixed is not None else ""
@@ -44,6 +51,8 @@ def beside(scaled: Scaled, block: Block, results: Results) -> Table:
         columns=("strategy", "", *_heads(block)),
         rows=tuple(rows),
         notes=tuple(remarks),
+        n_names=2,
+        rules=tuple(row for row in dict.fromkeys(rules) if 0 < row < len(rows)),
     )
 
 
@@ -68,65 +77,58 @@ def final_accuracy(scaled: Scaled, results: Results) -> Table:
 
 @dataclass(frozen=True)
 class Contest:
-    """The favourite's final accuracy minus another strategy's at one setting, paired over seeds."""
+    """The favourite's final accuracy against another strategy's at one setting, paired over seeds."""
 
     setting: str
     other: str
-    difference: Interval
-
-    @property
-    def outcome(self) -> str:
-        """`wins` or `loses` where the interval leaves zero out, else `ties`."""
-        return "wins" if self.difference.low > 0 else "loses" if self.difference.high < 0 else "ties"
+    outcome: Literal["wins", "ties", "loses"]
 
 
-def contests(results: Results) -> list[Contest]:
-    """The favourite against every strategy it is compared with, at every setting where both ran."""
+def contests(results: Results, favourite: str = FAVOURITE) -> list[Contest]:
+    """The favourite against every strategy but the oracle, at every setting where both ran.
+
+    It wins or loses where the paired t test, corrected by Holm over the setting's strategies, says so, else it ties.
+    """
     out: list[Contest] = []
     for scenario, share in results.settings:
+        others: list[str] = []
+        found: list[tuple[float, float]] = []
         for other in results.strategies:
-            pair = results.paired(scenario, share, FAVOURITE, other) if other not in (FAVOURITE, ORACLE) else None
+            pair = results.paired(scenario, share, favourite, other) if other not in (favourite, ORACLE) else None
             if pair is not None:
-                ends = [curves["accuracy"][:, -1] for curves in pair]
-                out.append(Contest(_setting(results, scenario, share), other, paired_difference(*ends)))
+                mine, theirs = (curves["accuracy"][:, -1] for curves in pair)
+                test = t_test(mine, theirs)
+                others.append(other)
+                found.append((test.difference.value, test.p))
+        for other, (difference, _), p in zip(others, found, holm([p for _, p in found]), strict=True):
+            told = p < ALPHA  # NaN, where there is no test, is no win
+            outcome = ("wins" if difference > 0 else "loses") if told else "ties"
+            out.append(Contest(_setting(results, scenario, share), other, outcome))
     return out
 
 
-def contest_table(found: Sequence[Contest]) -> Table:
-    """The contests: a row per strategy, a column per setting."""
-    settings = list(dict.fromkeys(one.setting for one in found))
-    others = list(dict.fromkeys(one.other for one in found))
-    cells = {(one.other, one.setting): f"{points(one.difference)} {one.outcome}" for one in found}
-    return Table(
-        f"{FAVOURITE} minus, final accuracy in points: paired over seeds, 95% intervals",
-        ("strategy", *settings),
-        tuple((other, *(cells.get((other, setting), "") for setting in settings)) for other in others),
-        ("Intervals are not corrected for the number of comparisons.",),
-    )
-
-
-def reading(found: Sequence[Contest], n_seeds: int) -> str:
+def reading(found: Sequence[Contest], n_seeds: int, favourite: str = FAVOURITE) -> str:
     """Where the favourite wins, ties and loses, in a sentence or two."""
     if not found:
-        return "The default mqnet did not run beside another strategy here."
+        return f"{favourite} did not run beside another strategy here."
     if n_seeds < 2:
         return "One seed: differences have no interval, and nothing can be said about who wins."
+    n_settings = len({one.setting for one in found})
     parts: list[str] = []
-    for outcome in ("wins", "ties", "loses"):
-        some = [one for one in found if one.outcome == outcome]
+    for outcome in ("wins", "loses"):
         by_other: dict[str, list[str]] = {}
-        for one in some:
-            by_other.setdefault(one.other, []).append(one.setting)
-        n_settings = len({one.setting for one in found})
+        for one in found:
+            if one.outcome == outcome:
+                by_other.setdefault(one.other, []).append(one.setting)
         named = "; ".join(
             other if len(where) == n_settings else f"{other} ({', '.join(where)})" for other, where in by_other.items()
         )
-        parts.append(
-            f"**{outcome}** {len(some)} of {len(found)}" + (f": {named}" if named and outcome != "ties" else "")
-        )
+        n = sum(map(len, by_other.values()))
+        parts.append(f"**{outcome}** {n} of {len(found)} comparisons" + (f" (against {named})" if named else ""))
+    n_ties = sum(one.outcome == "ties" for one in found)
     return (
-        f"In final accuracy over {n_seeds} paired seeds the default mqnet " + ", ".join(parts) + ". A tie is a "
-        "difference whose 95% interval holds zero, not a proof that there is none."
+        f"In final accuracy, over {n_seeds} paired seeds and after Holm's correction, {favourite} {parts[0]}, "
+        f"**ties** {n_ties}, and {parts[1]}."
     )
 
 
@@ -203,10 +205,9 @@ def _measured(scaled: Scaled, block: Block, results: Results, label: str) -> lis
 
 def _curves(scaled: Scaled, block: Block, results: Results, label: str, at: float) -> Curves | None:
     share = at if block.axis == "ood_share" else block.fixed
-    cost = at if block.axis == "cost_ood" else None
-    names = [config.scenario.label for config in scaled.configs if cost in (None, config.campaign.cost_ood)]
     assert share is not None
-    return next((found for name in names if (found := results.get(name, share, label)) is not None), None)
+    label_of = [name for name in results.scenarios if block.axis != "cost_ood" or name.endswith(f"OOD cost {at:g}")]
+    return next((found for name in label_of if (found := results.get(name, share, label)) is not None), None)
 
 
 def _final(curves: Curves | None) -> str:
@@ -234,4 +235,4 @@ def _setting(results: Results, scenario: str, share: float) -> str:
 
 
 def _scenario(scaled: Scaled) -> str:
-    return scaled.configs[0].scenario.label.partition(", OOD cost")[0]
+    return scaled.configs[0].scenario.label

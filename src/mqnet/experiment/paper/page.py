@@ -6,9 +6,13 @@ from collections.abc import Sequence
 
 from mqnet import __version__
 from mqnet.experiment.paper import compare
+from mqnet.experiment.paper.pictures import Picture
 from mqnet.experiment.paper.press import Press
+from mqnet.experiment.paper.slopes import slope_tables
 from mqnet.experiment.results import Results
-from mqnet.experiment.summary import Table
+from mqnet.experiment.standing import standing
+from mqnet.experiment.tables import table
+from mqnet.experiment.tables.shape import Table
 
 
 def tables_of(press: Press, results: Results, *, elsewhere: bool = True) -> list[Table]:
@@ -17,36 +21,42 @@ def tables_of(press: Press, results: Results, *, elsewhere: bool = True) -> list
     blocks = [block for block in scaled.entry.reported if block.measure in compare.MEASURES]
     here = [block for block in blocks if block.dataset == scaled.dataset]
     out = [compare.beside(scaled, block, results) for block in here]
-    if not here and scaled.entry.name != "figure4":
+    if "slope" in scaled.entry.figures:
+        out += slope_tables(press)
+    elif not here:
         out.append(compare.final_accuracy(scaled, results))
     return out + [compare.only_paper(block) for block in blocks if elsewhere and block.dataset != scaled.dataset]
 
 
-def page(
-    press: Press, results: Results, command: str, pictures: Sequence[tuple[str, str]], more: Sequence[Table]
-) -> str:
-    """The page as Markdown; `pictures` are files beside it with their captions, `more` tables of the entry's own."""
+def reading_of(press: Press, results: Results) -> str:
+    """Who wins, in words: for the default form, and for the paper's literal one where it ran."""
+    n_seeds = len(press.scaled.configs[0].grid.seeds)
+    who = [name for name in (compare.FAVOURITE, compare.LITERAL) if name in results.strategies]
+    said = [compare.reading(compare.contests(results, name), n_seeds, name) for name in who]
+    return " ".join([*said, "A tie means not told apart by these seeds, not alike."])
+
+
+def page(press: Press, results: Results, command: str, shown: Sequence[Table], pictures: Sequence[Picture]) -> str:
+    """The page as Markdown, with its tables and pictures."""
     entry, scaled = press.scaled.entry, press.scaled
-    cells = press.cells()
-    finished = len({row.cell for row in press.rows()})
-    config = scaled.configs[0]
-    n_seeds = len(config.grid.seeds)
-    found = compare.contests(results)
-    state = "all" if finished == len({cell.digest for cell in cells}) else "PARTIAL:"
+    found = standing(press.out, press.cells())
+    missing = found.n_cells - found.n_finished
+    state = f"All {found.n_cells}" if not missing else f"PARTIAL: {found.n_finished} of {found.n_cells}"
+    seeds = ", ".join(map(str, scaled.configs[0].grid.seeds))
+    contests = compare.contests(results)
     parts = [
         f"# {entry.title}",
-        f"`{command}`",
-        f"**{scaled.label}**",
-        f"**The paper says.** {entry.claims}",
-        f"**Measured.** {_setting(press)} {state} {finished} of {len({cell.digest for cell in cells})} campaigns "
-        f"finished; {n_seeds} seeds, mqnet {__version__}.",
+        f"    {command}",
+        f"**{scaled.label}**" if scaled.pretrained else scaled.label,
+        f"The paper says: {entry.claims}",
+        f"Measured here: {_setting(press)} {state} campaigns finished; seeds {seeds}; mqnet {__version__}.",
         *entry.notes,
-        *(table.markdown() for table in (*more, *tables_of(press, results))),
+        *(one.markdown() for one in shown),
         "## Reading",
-        compare.reading(found, n_seeds),
-        *([compare.contest_table(found).markdown()] if found else []),
+        reading_of(press, results),
+        *([table(results, "paired", favourite=compare.FAVOURITE, metric="final").markdown()] if contests else []),
         *(["## Figures"] if pictures else []),
-        *(f"![{caption}]({name})\n\n{caption}" for name, caption in pictures),
+        *(f"![{picture.caption}]({picture.file})\n\n{picture.caption}" for picture in pictures),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -55,5 +65,5 @@ def _setting(press: Press) -> str:
     config = press.scaled.configs[0]
     scenario, campaign = config.scenario, config.campaign
     known = f"{scenario.known_classes} known classes drawn by seed" if scenario.known_classes else "all classes known"
-    pool = f"pool of {scenario.pool_size:,} items, " if scenario.pool_size else ""
-    return f"{scenario.label}: {known}, {pool}{campaign.rounds} rounds of budget {campaign.budget:g}."
+    pool = f"a pool of {scenario.pool_size:,} items, " if scenario.pool_size else ""
+    return f"{scenario.label}, {known}, {pool}{campaign.rounds} rounds of budget {campaign.budget:g}."

@@ -46,4 +46,5 @@ class Press:
 
     def results(self) -> Results:
         """The finished campaigns' curves."""
-        return Results(self.rows())
+        plugins = {cell.strategy_label: cell.strategy for cell in self.cells()}
+        return Results(self.rows(), plugins)

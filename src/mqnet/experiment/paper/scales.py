@@ -64,11 +64,10 @@ def scaled(entry: Entry, scale: str, data: Path | None, recipes: Path, changes: 
     if changes.budget is not None:
         campaign["budget"] = changes.budget
     grid = {"strategies": list(entry.strategies), "seeds": list(changes.seeds or range(5))}
-    name = scenario.pop("name")
     configs = tuple(
         parse_config(
             {
-                "scenario": {**scenario, "name": _cost_name(name, cost, len(entry.costs_ood))},
+                "scenario": scenario,
                 "campaign": {**campaign, "cost_ood": cost},
                 "model": model,
                 "grid": grid,
@@ -78,10 +77,6 @@ def scaled(entry: Entry, scale: str, data: Path | None, recipes: Path, changes: 
         for cost in entry.costs_ood
     )
     return Scaled(entry, scale, label, "Cross-CIFAR-10" if entry.kind == "cross" else "CIFAR-10 (4:6)", configs)
-
-
-def _cost_name(name: str, cost: float, n_costs: int) -> str:
-    return f"{name}, OOD cost {cost:g}" if n_costs > 1 else name
 
 
 def _embeddings(entry: Entry, data: Path | None) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Contrastive coders: SimCLR and CSI, trained once per campaign on the whole pool, without labels (METHOD 3)."""
