@@ -15,6 +15,7 @@ from mqnet.cli.progress import duration
 from mqnet.errors import ConfigError, MqnetError
 from mqnet.experiment.paper.entries import entry
 from mqnet.experiment.paper.estimate import estimate
+from mqnet.experiment.paper.html import write_page
 from mqnet.experiment.paper.page import page, reading_of, tables_of
 from mqnet.experiment.paper.pictures import draw_all, remove_old
 from mqnet.experiment.paper.press import Press
@@ -55,14 +56,15 @@ def press(
     path = pressed.place / f"{name}.md"
     remove_old(pressed.place)
     write_durably(path, page(pressed, results, command, shown, draw_all(pressed, results)).encode())
+    report = write_page(pressed, results, shown)
     if as_json:
-        print(json.dumps({"tables": [asdict(table) for table in shown], "page": str(path)}))
+        print(json.dumps({"tables": [asdict(table) for table in shown], "page": str(path), "report": str(report)}))
     else:
         width = shutil.get_terminal_size().columns
         for table in tables_of(pressed, results, elsewhere=False):
             print(render(table, "text", width=width), end="\n\n")
         print(reading_of(pressed, results).replace("**", ""))
-        console.print(f"page: {path}", highlight=False, soft_wrap=True)
+        console.print(f"\npage:   {path}\nreport: {report}", highlight=False, soft_wrap=True)
     if failures:
         raise typer.Exit(2 if all(isinstance(done.error, MqnetError) for done in failures) else 1)
 

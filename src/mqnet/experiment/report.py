@@ -122,7 +122,7 @@ def render(subject: Subject) -> str:
     heading = subject.heading or f"Open-set active learning: {config.scenario.label}"
     parts = [
         f"<h1>{escape(heading)}</h1>",
-        f'<p class="soft">{escape(_setting(config))}</p>',
+        f'<p class="soft">{escape(_setting(config, results))}</p>',
         *([f'<p class="label">{escape(subject.label)}</p>'] if subject.label else []),
         f'<p class="verdict">{escape(verdict(results, favourite))}</p>',
         *_unfinished(subject.standing),
@@ -235,9 +235,10 @@ def _facts(subject: Subject) -> str:
     return "<dl>" + "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in facts.items()) + "</dl>"
 
 
-def _setting(config: ExperimentConfig) -> str:
+def _setting(config: ExperimentConfig, results: Results) -> str:
     c = config.campaign
-    costs = f"a label costs {c.cost_known:g} (known) or {c.cost_ood:g} (OOD)"
+    of_junk = ", ".join(f"{cost:g}" for cost in sorted(results.costs))
+    costs = f"a label costs {c.cost_known:g} (known) or {of_junk} (OOD)"
     n_seeds = len(config.grid.seeds)
     return f"{c.rounds} rounds of budget {c.budget:g}; {costs}; {n_seeds} seed{'s' if n_seeds != 1 else ''}."
 
