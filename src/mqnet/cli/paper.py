@@ -63,7 +63,7 @@ def press(
         width = shutil.get_terminal_size().columns
         for table in tables_of(pressed, results, elsewhere=False):
             print(render(table, "text", width=width), end="\n\n")
-        print(reading_of(pressed, results).replace("**", ""))
+        print(reading_of(results).replace("**", ""))
         console.print(f"\npage:   {path}\nreport: {report}", highlight=False, soft_wrap=True)
     if failures:
         raise typer.Exit(2 if all(isinstance(done.error, MqnetError) for done in failures) else 1)

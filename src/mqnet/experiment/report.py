@@ -14,6 +14,7 @@ from mqnet import __version__
 from mqnet.errors import InputError
 from mqnet.experiment.cells import Cell, grid
 from mqnet.experiment.config import ExperimentConfig
+from mqnet.experiment.contests import contests, reading, setting_name
 from mqnet.experiment.figures.kinds import CAPTIONS, OF_RESULTS
 from mqnet.experiment.figures.landscape import landscapes
 from mqnet.experiment.figures.queries import query_composition
@@ -21,7 +22,7 @@ from mqnet.experiment.figures.sheet import svg
 from mqnet.experiment.results import Results
 from mqnet.experiment.standing import Standing, standing
 from mqnet.experiment.stored import stored_config, stored_results
-from mqnet.experiment.summary import Table, comparisons, favourite_of, gaps, tables, verdict
+from mqnet.experiment.summary import RANDOM, Table, comparisons, favourite_of, gaps, tables, verdict
 from mqnet.experiment.tangents import has_mqnet, landscape_rows
 from mqnet.store.blobs import write_durably
 
@@ -49,6 +50,7 @@ figcaption { color: #5b6472; font-size: .9rem; margin-top: .4rem; }
   margin-bottom: 1rem; }
 table { border-collapse: collapse; width: 100%; font-size: .88rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding: .7rem .8rem .2rem; }
+caption span { display: inline-block; position: sticky; left: .8rem; max-width: min(100%, calc(100vw - 3.5rem)); }
 th, td { text-align: right; padding: .4rem .8rem; border-top: 1px solid var(--line); white-space: nowrap; }
 th { vertical-align: bottom; white-space: normal; font-weight: 600; min-width: 4.5rem; }
 th:first-child, td:first-child, td.name { text-align: left; }
@@ -124,7 +126,7 @@ def render(subject: Subject) -> str:
         f"<h1>{escape(heading)}</h1>",
         f'<p class="soft">{escape(_setting(config, results))}</p>',
         *([f'<p class="label">{escape(subject.label)}</p>'] if subject.label else []),
-        f'<p class="verdict">{escape(verdict(results, favourite))}</p>',
+        f'<p class="verdict">{escape(_verdict(results, favourite))}</p>',
         *_unfinished(subject.standing),
         *(_table(table) for table in subject.first),
         *_figures(results),
@@ -149,6 +151,18 @@ def render(subject: Subject) -> str:
         f"<title>mqnet report: {escape(heading)}</title><style>{STYLE}</style></head>"
         f"<body><main>{''.join(parts)}</main></body></html>\n"
     )
+
+
+def _verdict(results: Results, favourite: str) -> str:
+    """A sentence about the first setting where the favourite ran beside random, and one about all of several."""
+    said = verdict(results, favourite)
+    if len(results.settings) < 2:
+        return said
+    first = next(
+        (s for s in results.settings if results.paired(*s, favourite, RANDOM) is not None), results.settings[0]
+    )
+    over_all = reading(contests(results, favourite), favourite).replace("**", "")
+    return f"{setting_name(results, *first)}: {said[0].lower()}{said[1:]} {over_all}"
 
 
 def cautions(subject: Subject) -> list[str]:
@@ -257,7 +271,7 @@ def _table(table: Table) -> str:
     body = "".join(_table_row(table, r) for r in range(len(table.rows)))
     notes = "".join(f'<p class="soft">{escape(note)}</p>' for note in table.notes)
     return (
-        f'<div class="scroll"><table><caption>{escape(table.title)}</caption>'
+        f'<div class="scroll"><table><caption><span>{escape(table.title)}</span></caption>'
         f"<thead>{spans}<tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{notes}"
     )
 

@@ -57,9 +57,9 @@ def curves_of(figure: Figure) -> list[dict[str, np.ndarray]]:
     ("kind", "x", "y"),
     [
         ("accuracy", "round", "test accuracy (%)"),
-        ("accuracy-cost", "cost spent (labels at c_IN = 1)", "test accuracy (%)"),
+        ("accuracy-cost", "cost spent (c_IN = 1)", "test accuracy (%)"),
         ("known-share", "round", "known items in the query (%)"),
-        ("wasted", "cost spent (labels at c_IN = 1)", "OOD labels bought"),
+        ("wasted", "cost spent (c_IN = 1)", "OOD labels bought"),
         ("auroc", "round", "AUROC of the purity score"),
     ],
 )

@@ -26,4 +26,4 @@ def accuracy_against_cost(results: Results) -> Figure:
     def draw(axes: Axes, curves: Curves) -> None:
         line(axes, curves, curves["spent"].mean(axis=0), curves["accuracy"])
 
-    return panels(results, draw, "cost spent (labels at c_IN = 1)", "test accuracy (%)", in_percent=True, rounds=False)
+    return panels(results, draw, "cost spent (c_IN = 1)", "test accuracy (%)", in_percent=True, rounds=False)

@@ -29,7 +29,7 @@ def wasted_labels(results: Results) -> Figure:
     def draw(axes: Axes, curves: Curves) -> None:
         line(axes, curves, curves["spent"].mean(axis=0), wasted(curves))
 
-    return panels(results, draw, "cost spent (labels at c_IN = 1)", "OOD labels bought", in_percent=False, rounds=False)
+    return panels(results, draw, "cost spent (c_IN = 1)", "OOD labels bought", in_percent=False, rounds=False)
 
 
 def query_composition(results: Results, scenario: str, ood_share: float) -> Figure:

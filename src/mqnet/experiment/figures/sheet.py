@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import MaxNLocator
 
 from mqnet.experiment.figures.look import COLUMN, FONT, PAGE, look
 from mqnet.experiment.results import Curves, Results
@@ -61,7 +61,7 @@ def name_axes(axes: Axes, x: str, y: str | None, title: str = "") -> None:
 
 def percent(axes: Axes) -> None:
     """Ticks of the vertical axis in percent."""
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
 
 
 def rounds_axis(axes: Axes) -> None:

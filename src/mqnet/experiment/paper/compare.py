@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
-
 import numpy as np
 from numpy.typing import NDArray
 
-from mqnet.experiment.comparison import holm, t_test
+from mqnet.experiment.contests import setting_name
 from mqnet.experiment.paper.reported import Block
 from mqnet.experiment.paper.scales import Scaled
 from mqnet.experiment.results import Curves, Results
@@ -17,7 +13,6 @@ from mqnet.experiment.summary import ORACLE, RANDOM
 from mqnet.experiment.tables.shape import Table
 
 FAVOURITE, LITERAL = "mqnet", "mqnet, paper's form"
-ALPHA = 0.05
 MEASURES = {
     "accuracy": "test accuracy, %",
     "query_known_share": "known items in the query, %",
@@ -67,69 +62,12 @@ def only_paper(block: Block) -> Table:
 
 def final_accuracy(scaled: Scaled, results: Results) -> Table:
     """Final accuracy of every strategy at every setting, for entries the paper prints no numbers of."""
-    heads = tuple(_setting(results, scenario, share) for scenario, share in results.settings)
+    heads = tuple(setting_name(results, scenario, share) for scenario, share in results.settings)
     rows = tuple(
         (strategy, *(_final(results.get(scenario, share, strategy)) for scenario, share in results.settings))
         for strategy in results.strategies
     )
     return Table(f"final {MEASURES['accuracy']}, measured on {_scenario(scaled)}", ("strategy", *heads), rows)
-
-
-@dataclass(frozen=True)
-class Contest:
-    """The favourite's final accuracy against another strategy's at one setting, paired over seeds."""
-
-    setting: str
-    other: str
-    outcome: Literal["wins", "ties", "loses"]
-
-
-def contests(results: Results, favourite: str = FAVOURITE) -> list[Contest]:
-    """The favourite against every strategy but the oracle, at every setting where both ran.
-
-    It wins or loses where the paired t test, corrected by Holm over the setting's strategies, says so, else it ties.
-    """
-    out: list[Contest] = []
-    for scenario, share in results.settings:
-        others: list[str] = []
-        found: list[tuple[float, float]] = []
-        for other in results.strategies:
-            pair = results.paired(scenario, share, favourite, other) if other not in (favourite, ORACLE) else None
-            if pair is not None:
-                mine, theirs = (curves["accuracy"][:, -1] for curves in pair)
-                test = t_test(mine, theirs)
-                others.append(other)
-                found.append((test.difference.value, test.p))
-        for other, (difference, _), p in zip(others, found, holm([p for _, p in found]), strict=True):
-            told = p < ALPHA  # NaN, where there is no test, is no win
-            outcome = ("wins" if difference > 0 else "loses") if told else "ties"
-            out.append(Contest(_setting(results, scenario, share), other, outcome))
-    return out
-
-
-def reading(found: Sequence[Contest], n_seeds: int, favourite: str = FAVOURITE) -> str:
-    """Where the favourite wins, ties and loses, in a sentence or two."""
-    if not found:
-        return f"{favourite} did not run beside another strategy here."
-    if n_seeds < 2:
-        return "One seed: differences have no interval, and nothing can be said about who wins."
-    n_settings = len({one.setting for one in found})
-    parts: list[str] = []
-    for outcome in ("wins", "loses"):
-        by_other: dict[str, list[str]] = {}
-        for one in found:
-            if one.outcome == outcome:
-                by_other.setdefault(one.other, []).append(one.setting)
-        named = "; ".join(
-            other if len(where) == n_settings else f"{other} ({', '.join(where)})" for other, where in by_other.items()
-        )
-        n = sum(map(len, by_other.values()))
-        parts.append(f"**{outcome}** {n} of {len(found)} comparisons" + (f" (against {named})" if named else ""))
-    n_ties = sum(one.outcome == "ties" for one in found)
-    return (
-        f"In final accuracy, over {n_seeds} paired seeds and after Holm's correction, {favourite} {parts[0]}, "
-        f"**ties** {n_ties}, and {parts[1]}."
-    )
 
 
 _LEADS = {
@@ -227,11 +165,6 @@ def _heads(block: Block) -> tuple[str, ...]:
     if block.axis == "ood_share":
         return tuple(f"{at:.0%} OOD" for at in block.at)
     return tuple(f"c_OOD {at:g}" if block.axis == "cost_ood" else f"round {at:g}" for at in block.at)
-
-
-def _setting(results: Results, scenario: str, share: float) -> str:
-    alone = len({name for name, _ in results.settings}) == 1
-    return f"{share:.0%} OOD" if alone else f"{scenario.rpartition(', ')[2]}, {share:.0%} OOD"
 
 
 def _scenario(scaled: Scaled) -> str:

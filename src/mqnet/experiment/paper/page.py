@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mqnet import __version__
+from mqnet.experiment.contests import contests, reading
 from mqnet.experiment.paper import compare
 from mqnet.experiment.paper.pictures import Picture
 from mqnet.experiment.paper.press import Press
@@ -28,11 +29,10 @@ def tables_of(press: Press, results: Results, *, elsewhere: bool = True) -> list
     return out + [compare.only_paper(block) for block in blocks if elsewhere and block.dataset != scaled.dataset]
 
 
-def reading_of(press: Press, results: Results) -> str:
+def reading_of(results: Results) -> str:
     """Who wins, in words: for the default form, and for the paper's literal one where it ran."""
-    n_seeds = len(press.scaled.configs[0].grid.seeds)
     who = [name for name in (compare.FAVOURITE, compare.LITERAL) if name in results.strategies]
-    said = [compare.reading(compare.contests(results, name), n_seeds, name) for name in who]
+    said = [reading(contests(results, name), name) for name in who]
     return " ".join([*said, "A tie means not told apart by these seeds, not alike."])
 
 
@@ -43,7 +43,9 @@ def page(press: Press, results: Results, command: str, shown: Sequence[Table], p
     missing = found.n_cells - found.n_finished
     state = f"All {found.n_cells}" if not missing else f"PARTIAL: {found.n_finished} of {found.n_cells}"
     seeds = ", ".join(map(str, scaled.configs[0].grid.seeds))
-    contests = compare.contests(results)
+    tested: list[str] = []
+    if contests(results, compare.FAVOURITE):
+        tested.append(table(results, "paired", favourite=compare.FAVOURITE, metric="final").markdown())
     parts = [
         f"# {entry.title}",
         f"    {command}",
@@ -53,8 +55,8 @@ def page(press: Press, results: Results, command: str, shown: Sequence[Table], p
         *entry.notes,
         *(one.markdown() for one in shown),
         "## Reading",
-        reading_of(press, results),
-        *([table(results, "paired", favourite=compare.FAVOURITE, metric="final").markdown()] if contests else []),
+        reading_of(results),
+        *tested,
         *(["## Figures"] if pictures else []),
         *(f"![{picture.caption}]({picture.file})\n\n{picture.caption}" for picture in pictures),
     ]
