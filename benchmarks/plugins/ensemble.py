@@ -31,14 +31,20 @@ class Ensemble(MetaNet):
         return torch.stack(ranks).mean(dim=0)
 
     def learn(
-        self, sets: Sequence[tuple[Tensor, QuerySet]], log_odds: Tensor, is_known: Tensor, generator: torch.Generator
+        self,
+        sets: Sequence[tuple[Tensor, QuerySet]],
+        log_odds: Tensor,
+        is_known: Tensor,
+        generator: torch.Generator,
+        *,
+        any_ood: bool = False,
     ) -> None:
         for member in self.members:
             some: list[tuple[Tensor, QuerySet]] = []
             for raw, query in sets:
                 rows = torch.randint(len(raw), (len(raw),), generator=generator) if len(raw) else torch.arange(0)
                 some.append((raw[rows], QuerySet(query.z[rows], query.target[rows])))
-            member.learn(some, log_odds, is_known, generator)
+            member.learn(some, log_odds, is_known, generator, any_ood=any_ood)
 
     def state(self) -> Arrays:
         return {f"{i}.{name}": t for i, member in enumerate(self.members) for name, t in member.state().items()}

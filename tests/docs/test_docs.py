@@ -113,6 +113,12 @@ def test_every_configuration_key_is_explained() -> None:
             assert re.search(rf"(?:^|[`\[{{ ]){key}(?:[`\]= ]|$)", page, re.MULTILINE), (
                 f"'{key}' is not in experiments.md"
             )
+    for key, field in config.CoderConfig.model_fields.items():
+        row = re.search(rf"^\| [^|]*`{key}`[^|]*\| ([^|]*) \|", page, re.MULTILINE)
+        assert row is not None, f"'{key}' of [coder] is not in experiments.md"
+        shown = [text.strip("`") for text in row[1].split(", ")]
+        defaults = [text.strip('"') if isinstance(field.default, str) else float(text) for text in shown]
+        assert field.default in defaults, f"the default of '{key}' is {field.default}"
 
 
 def test_every_column_of_the_results_is_explained() -> None:

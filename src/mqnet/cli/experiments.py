@@ -13,15 +13,19 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table as RichTable
 
+from mqnet.cli.coders import said, telling
 from mqnet.errors import InputError, MqnetError
 from mqnet.experiment.cells import grid
 from mqnet.experiment.config import ExperimentConfig, load_config
+from mqnet.experiment.cost import run_cost
 from mqnet.experiment.demo import demo_config
 from mqnet.experiment.report import write_report
 from mqnet.experiment.run import Progress as CellDone
-from mqnet.experiment.run import collect, run_experiment
+from mqnet.experiment.run import collect, n_cores, run_experiment, unfinished
 from mqnet.experiment.stored import CONFIG, RESULTS, stored_config, stored_results
 from mqnet.experiment.summary import Table, compact, favourite_of, tables, verdict
+from mqnet.loop.coders import in_training
+from mqnet.loop.learner import SHARED
 from mqnet.store.campaign import DATABASE, CampaignStore
 from mqnet.store.ledger import n_known, n_ood, spent
 
@@ -33,9 +37,11 @@ def demo(out: Path, jobs: int | None, as_json: bool) -> None:
     _run_and_show(demo_config(), out, jobs, as_json)
 
 
-def run(path: Path, out: Path, jobs: int | None, as_json: bool, plugins: Sequence[Path]) -> None:
+def run(
+    path: Path, out: Path, jobs: int | None, as_json: bool, plugins: Sequence[Path], data: Path | None = None
+) -> None:
     """Run an experiment and print its tables."""
-    config = load_config(path)
+    config = load_config(path, data)
     added = (*config.plugins, *(plugin.resolve() for plugin in plugins))
     _run_and_show(config.model_copy(update={"plugins": added}), out, jobs, as_json)
 
@@ -54,7 +60,8 @@ def _run_status(folder: Path) -> dict[str, object]:
     cells = grid(stored_config(folder))
     done = len({row.cell for row in collect(folder, cells)})
     failed = sum((folder / "cells" / cell.digest / "error.txt").is_file() for cell in cells)
-    return {"cells": len(cells), "finished": done, "failed": failed}
+    training = [said(progress) for progress in in_training(folder / SHARED)]
+    return {"cells": len(cells), "finished": done, "failed": failed, **({"training": training} if training else {})}
 
 
 def _campaign_status(folder: Path) -> dict[str, object]:
@@ -76,7 +83,9 @@ def _campaign_status(folder: Path) -> dict[str, object]:
 
 
 def _run_and_show(config: ExperimentConfig, out: Path, jobs: int | None, as_json: bool) -> None:
-    failures = watch(run_experiment(config, out, jobs=jobs), as_json)
+    _say_cost(config, out, jobs, as_json)
+    with telling(out / SHARED, None if as_json else console):
+        failures = watch(run_experiment(config, out, jobs=jobs), as_json)
     results = stored_results(out)
     if results.settings:
         report = write_report(out)
@@ -98,6 +107,17 @@ def _run_and_show(config: ExperimentConfig, out: Path, jobs: int | None, as_json
             file=sys.stderr,
         )
         raise typer.Exit(2 if all(isinstance(done.error, MqnetError) for done in failures) else 1)
+
+
+def _say_cost(config: ExperimentConfig, out: Path, jobs: int | None, as_json: bool) -> None:
+    """Before a run on images: what it will train, and how long that will take on this machine."""
+    cost = run_cost(out, unfinished(out, grid(config)), jobs or n_cores())
+    if cost is None:
+        return
+    if as_json:
+        print(json.dumps({"cost": {**asdict(cost), "seconds": round(cost.seconds)}}), flush=True)
+    else:
+        console.print("\n".join(cost.lines), highlight=False, soft_wrap=True)
 
 
 def watch(events: Iterable[CellDone], as_json: bool) -> list[CellDone]:

@@ -40,11 +40,15 @@ def cache_folder() -> Path:
 
 
 def find(root: Path | None, download: bool, remotes: tuple[Remote, ...], dataset: str) -> Path:
-    """The data set's folder or archive: `root`, or with `download` the files fetched from their authors, checked."""
+    """The data set's folder or archive: `root`, or with `download` the files fetched from their authors, checked.
+
+    In a folder that holds the archive under its authors' name, the archive is taken.
+    """
     if root is not None:
         if not root.exists():
             raise InputError(f"the data set '{dataset}' is not at '{root}': there is no such folder or archive.")
-        return root
+        archive = root / remotes[0].name if len(remotes) == 1 else root
+        return archive if archive.is_file() else root
     if not download or not remotes:
         wanted = f"the archive {remotes[0].name} or the folder unpacked from it" if remotes else "its folder"
         fetching = ", or download = true to fetch it" if remotes else ""

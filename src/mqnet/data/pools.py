@@ -164,14 +164,7 @@ class ArrayPool:
         if isinstance(vectors, Tensor) and vectors.dtype == torch.bfloat16:
             raise PoolError(f"{self.source} holds bfloat16: vectors are float16 or float32. Convert with `.float()`.")
         array = vectors.detach().cpu().numpy() if isinstance(vectors, Tensor) else vectors
-        if not any(array.dtype == kind for kind in FLOATS):
-            raise PoolError(
-                f"{self.source} holds {array.dtype}: vectors are float16 or float32. Convert with `.astype`."
-            )
-        if array.ndim != 2 or array.shape[1] == 0:
-            raise PoolError(
-                f"{self.source} has shape {array.shape}: expected one row per item and at least one column."
-            )
+        _refuse_other_arrays(array, self.source)
         self._array = array
         if ids is None:
             self._ids = ItemIds(RowNames(len(array)))
@@ -242,6 +235,14 @@ def verify(pool: ItemPool) -> None:
     pool.fingerprint()
 
 
+def _refuse_other_arrays(array: NDArray[Any], source: str) -> None:
+    """Everything but rows of float16 or float32 is an error that names what was given."""
+    if not any(array.dtype == kind for kind in FLOATS):
+        raise PoolError(f"{source} holds {array.dtype}: vectors are float16 or float32. Convert with `.astype`.")
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise PoolError(f"{source} has shape {array.shape}: expected one row per item and at least one column.")
+
+
 def read_npy(path: Path) -> NDArray[np.generic]:
     """A `.npy` file, memory-mapped: nothing is read but its header."""
     if not path.is_file():
@@ -255,6 +256,7 @@ def read_npy(path: Path) -> NDArray[np.generic]:
 def open_npy(path: Path, ids: Sequence[str] | None = None) -> ArrayPool:
     """A pool over a memory-mapped `.npy` file of vectors; ids are given, in an `.ids.json` beside it, or numbers."""
     array = read_npy(path)
+    _refuse_other_arrays(array, f"'{path}'")  # before its rows are counted: a single number has none
     # with ids of its own the pool cannot be opened again by its path alone
     found = path if ids is None else None
     names = ids_beside(path, len(array)) if ids is None else ids

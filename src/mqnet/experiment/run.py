@@ -55,7 +55,7 @@ def run_experiment(config: ExperimentConfig, out: Path, *, jobs: int | None = No
     lock = LoopLock(out)
     try:
         write_durably(out / CONFIG, config.model_dump_json(indent=2).encode())
-        missing = [cell for cell in cells if not _finished(out, cell)]
+        missing = unfinished(out, cells)
         done, started = len(cells) - len(missing), time.perf_counter()
         write_rows(out / RESULTS, collect(out, cells))
         written = time.perf_counter()
@@ -77,6 +77,11 @@ def run_experiment(config: ExperimentConfig, out: Path, *, jobs: int | None = No
         write_rows(out / RESULTS, collect(out, cells))
     finally:
         lock.release()
+
+
+def unfinished(out: Path, cells: Sequence[Cell]) -> list[Cell]:
+    """The cells that a run into this folder would still run."""
+    return [cell for cell in cells if not _finished(out, cell)]
 
 
 def n_cores() -> int:

@@ -22,14 +22,16 @@ from mqnet.errors import ConfigError, PoolError, StoreError, nearest_name
 from mqnet.ids import ItemIds
 from mqnet.loop import rounds
 from mqnet.loop.audit import audit_places, draw, interleaved, whole_sample
+from mqnet.loop.checkpoints import FOLDER, FolderCheckpoints
 from mqnet.loop.coders import FolderShelf, MemoryShelf
 from mqnet.loop.costs import measured_costs
 from mqnet.loop.first import class_arrays, first_ranking
+from mqnet.loop.progress import Watch, watching
 from mqnet.loop.rounds import Labelled, Stopwatch
 from mqnet.loop.spaces import CODED, Spaces, coder_config, holds_images
 from mqnet.models.base import FittedModel, TargetModel
+from mqnet.models.checkpoints import Particular
 from mqnet.models.contrastive.config import CoderConfig
-from mqnet.models.encode import Watcher
 from mqnet.oracles.simulated import Truth
 from mqnet.registry import MODEL, STRATEGY
 from mqnet.rng import Key
@@ -102,7 +104,7 @@ class ActiveLearner:
         monitor: Monitor | None = None,
         truth: Truth | None = None,
         validation: Reserved | None = None,
-        watch: Watcher | None = None,
+        watch: Watch | None = None,
     ) -> None:
         if isinstance(classes, str):
             raise ConfigError(f"classes is the single text '{classes}'; give a list of names.")
@@ -136,7 +138,7 @@ class ActiveLearner:
         pool: PoolLike | None = None,
         *,
         monitor: Monitor | None = None,
-        watch: Watcher | None = None,
+        watch: Watch | None = None,
         shared: str | Path | None = None,
         looking: bool = False,
     ) -> ActiveLearner:
@@ -166,7 +168,7 @@ class ActiveLearner:
         folder: Path | None,
         monitor: Monitor | None,
         truth: Truth | None,
-        watch: Watcher | None,
+        watch: Watch | None,
         validation: Reserved | None = None,
         *,
         looking: bool = False,
@@ -179,7 +181,8 @@ class ActiveLearner:
         if coded and shared is None and folder is not None:
             shared = folder / SHARED
         shelf = MemoryShelf() if shared is None else FolderShelf(shared)
-        self._spaces = Spaces(pool, coded, coder_config(config.coder), config.seed, shelf)
+        told = watch("training the contrastive coder") if watch is not None and coded else None
+        self._spaces = Spaces(pool, coded, coder_config(config.coder), config.seed, shelf, told)
         missing = self._strategy.needs - self._model.provides - coded
         if missing:
             raise ConfigError(
@@ -188,6 +191,8 @@ class ActiveLearner:
             )
         if len(pool.ids) == 0:
             raise PoolError("the pool is empty: there is nothing to ask.")
+        if isinstance(self._model, Particular):
+            self._model.check_input(pool.load(pool.ids.take(slice(0, 1))))
         description = {"fingerprint": pool.fingerprint(), "n_items": len(pool.ids), **_place(pool)}
         self._lock: LoopLock | None = None
         if folder is not None and not looking:
@@ -242,15 +247,37 @@ class ActiveLearner:
 
     def fitted(self) -> FittedModel:
         """The target model trained on every answer given so far."""
-        return self.fitted_on(self.ledger, len(self.store.rounds()))
+        lines, round_ = self.ledger, len(self.store.rounds())
+        model = self._fit(self._labelled(lines), round_, f"training on {len(lines)} answers")
+        self._training_is_over()
+        return model
 
     def fitted_on(self, lines: Sequence[LedgerLine], round_: int) -> FittedModel:
         """The target model trained on these answers alone, as a round's model is."""
-        return self._fit(self._labelled(lines), round_)
-
-    def _fit(self, labelled: Labelled, round_: int) -> FittedModel:
         own = self._columns - self._spaces.columns
-        return rounds.fit_model(self.pool, labelled, self.config, self._model, own, round_)
+        return rounds.fit_model(self.pool, self._labelled(lines), self.config, self._model, own, round_)
+
+    def _fit(self, labelled: Labelled, round_: int, what: str) -> FittedModel:
+        """Trained where a killed process of this campaign left off."""
+        own = self._columns - self._spaces.columns
+        with watching(self._own_folder, self._watch, what) as watch:
+            return rounds.fit_model(
+                self.pool, labelled, self.config, self._model, own, round_,
+                checkpoints=self._checkpoints, watch=watch,
+            )  # fmt: skip
+
+    @property
+    def _own_folder(self) -> Path | None:
+        """The campaign's folder if this process may write to it: one that only looks may not."""
+        return self.store.folder if self._lock is not None else None
+
+    @property
+    def _checkpoints(self) -> FolderCheckpoints | None:
+        return FolderCheckpoints(self._own_folder / FOLDER) if self._own_folder is not None else None
+
+    def _training_is_over(self) -> None:
+        if self._checkpoints is not None:
+            self._checkpoints.clear()
 
     def model_of(self, round_: int) -> FittedModel | None:
         """The model that ranked a round, if it was kept."""
@@ -326,6 +353,7 @@ class ActiveLearner:
             metrics=watch.seconds | seen,
         )
         self.store.open_round(record, audited.ranking, audited.drawn)
+        self._training_is_over()  # not before: killed while it encodes the pool, a campaign need not train again
         return True
 
     def _view(
@@ -339,25 +367,26 @@ class ActiveLearner:
     ) -> tuple[FittedModel, RoundView]:
         labelled = self._labelled(lines)
         if model is None:
-            model = self._fit(labelled, round_)
+            model = self._fit(labelled, round_, f"training for round {round_}")
         watch.stop("fit")
         truth = None
         if self._truth is not None and STRATEGY.get(self.config.strategy.name).reference:
             truth = torch.from_numpy(self._truth.of(unlabelled))
-        view = rounds.make_view(
-            self.pool,
-            unlabelled,
-            labelled,
-            model,
-            self._columns,
-            self.config,
-            round_,
-            measured if measured is not None and self.config.ranking_costs == "measured" else self.config.costs,
-            truth=truth,
-            validation=self._validation,
-            spaces=self._spaces,
-            watch=self._watch,
-        )
+        with watching(self._own_folder, self._watch, f"looking at the pool for round {round_}") as told:
+            view = rounds.make_view(
+                self.pool,
+                unlabelled,
+                labelled,
+                model,
+                self._columns,
+                self.config,
+                round_,
+                measured if measured is not None and self.config.ranking_costs == "measured" else self.config.costs,
+                truth=truth,
+                validation=self._validation,
+                spaces=self._spaces,
+                watch=told,
+            )
         watch.stop("encode")
         return model, view
 

@@ -15,6 +15,7 @@ from mqnet.errors import PluginError
 from mqnet.ids import ItemIds
 from mqnet.loop.spaces import Spaces
 from mqnet.models.base import FittedModel, TargetModel, TrainingSet
+from mqnet.models.checkpoints import Checkpoints, Resumable
 from mqnet.models.encode import Watcher, encode_items
 from mqnet.numerics.ranking import top_n
 from mqnet.rng import Key
@@ -56,11 +57,21 @@ def training_set(pool: Pool, labelled: Labelled, n_classes: int) -> TrainingSet:
 
 
 def fit_model(
-    pool: Pool, labelled: Labelled, config: CampaignConfig, model: TargetModel, columns: frozenset[str], round_: int
+    pool: Pool,
+    labelled: Labelled,
+    config: CampaignConfig,
+    model: TargetModel,
+    columns: frozenset[str],
+    round_: int,
+    *,
+    checkpoints: Checkpoints | None = None,
+    watch: Watcher | None = None,
 ) -> FittedModel:
     """The round's target model; its randomness is keyed by seed and round, so every strategy trains alike."""
-    key = Key(config.seed).child("round", round_, "fit")
-    return model.fit(training_set(pool, labelled, len(config.classes)), columns, key)
+    key, train = Key(config.seed).child("round", round_, "fit"), training_set(pool, labelled, len(config.classes))
+    if isinstance(model, Resumable):
+        return model.fit_resumable(train, columns, key, checkpoints=checkpoints, watch=watch)
+    return model.fit(train, columns, key)
 
 
 def make_view(

@@ -70,7 +70,8 @@ def fit(net: SkylineNet, query_sets: Sequence[QuerySet], options: FitOptions, ge
     raw = [p.detach().clone().requires_grad_(True) for p in net.parameters()]
     current = net.with_parameters(tuple(raw))
     adam = _Adam(raw) if options.optimiser == "adam" else None
-    together = _joined([all_pairs(s.target, options.most_pairs, generator) for s in usable], usable)
+    oriented = options.loss == "printed"
+    together = _joined([all_pairs(s.target, options.most_pairs, generator, oriented=oriented) for s in usable], usable)
     for epoch in range(options.n_epochs):
         lr = options.lr * (1.0 if epoch < options.n_epochs / 2 else options.decay)
         for pairs in [together] if options.batch is None else _batches(usable, options, generator):

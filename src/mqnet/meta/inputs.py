@@ -13,20 +13,39 @@ from mqnet.numerics.scaling import Scaler
 
 
 @dataclass(frozen=True)
+class Frame:
+    """What a round's pool lays down for whatever is looked at beside it: fitted once, applied alike to every item.
+
+    `scaler`: of all inputs; `purity`: of the purity score alone, which stands for log-odds where it is none; `span`
+    [2]: the least and the largest informativeness; `ordered` [N, d]: each input's values in order, for ranks as inputs.
+    """
+
+    scaler: Scaler
+    purity: Scaler
+    span: Tensor
+    ordered: Tensor | None = None
+
+
+@dataclass(frozen=True)
 class MetaInput:
     """A round's scores as the net sees them.
 
     `raw` [N, d]: the scores, the first being purity, number `informativeness` the other; `log_odds` [N]: of being
-    known, as far as purity tells; `value` [N]: log expected value; `scaler`: what standardised them; `z` [N, d or
+    known, as far as purity tells; `value` [N]: log expected value; `frame`: what standardised them; `z` [N, d or
     d + 1]: the net's inputs.
     """
 
     raw: Tensor
     log_odds: Tensor
     value: Tensor
-    scaler: Scaler
+    frame: Frame
     z: Tensor
     informativeness: int
+
+    @property
+    def scaler(self) -> Scaler:
+        """Mean and deviation of the inputs over the round's pool."""
+        return self.frame.scaler
 
     @property
     def rule_z(self) -> Tensor:
@@ -50,24 +69,37 @@ def meta_input(
     log_odds: bool,
     value_input: bool,
     transform: Transform,
-    scaler: Scaler | None = None,
+    frame: Frame | None = None,
 ) -> MetaInput:
-    """Standardise scores [N, d], with the scaler of their round if it is given, else one fitted to them.
+    """Standardise scores [N, d] in the frame of their round's pool, or as that pool where no frame is given.
 
     A purity score that is no log-odds (`log_odds` false) stands for them by its z-score.
     """
-    odds = raw[:, 0] if log_odds else Scaler.fit(raw[:, :1]).z(raw[:, :1])[:, 0].double()
-    value = log_value(odds, raw[:, informativeness])
+    purity = frame.purity if frame is not None else Scaler.fit(raw[:, :1])
+    span = frame.span if frame is not None else _span(raw[:, informativeness])
+    odds = raw[:, 0] if log_odds else purity.z(raw[:, :1])[:, 0].double()
+    value = log_value(odds, raw[:, informativeness], span)
     both = torch.cat([raw, value[:, None]], dim=1) if value_input else raw
-    scaler = scaler or Scaler.fit(both)
-    z = normal_ranks(both).float() if transform == "rank" else scaler.z(both)
-    return MetaInput(raw, odds, value, scaler, z.exp() if transform == "exp" else z, informativeness)
+    if frame is None:
+        frame = Frame(Scaler.fit(both), purity, span, both.sort(dim=0).values if transform == "rank" else None)
+    z = normal_ranks(both, frame.ordered).float() if frame.ordered is not None else frame.scaler.z(both)
+    return MetaInput(raw, odds, value, frame, z.exp() if transform == "exp" else z, informativeness)
 
 
-def normal_ranks(columns: Tensor) -> Tensor:
-    """Each column's ranks as quantiles of a normal distribution [N, d]: no outlier reaches farther than its rank."""
-    ranks = columns.sort(dim=0, stable=True).indices.sort(dim=0, stable=True).indices.double()
-    return torch.special.ndtri((ranks + 0.5) / max(len(columns), 1))
+def _span(informativeness: Tensor) -> Tensor:
+    return torch.stack(informativeness.aminmax()) if len(informativeness) else torch.zeros(2, dtype=torch.float64)
+
+
+def normal_ranks(columns: Tensor, ordered: Tensor | None = None) -> Tensor:
+    """Each column's ranks among `ordered` [M, d] as quantiles of a normal distribution [N, d].
+
+    No outlier reaches farther than its rank; equal values share their mean rank, so a constant column gives zeros.
+    """
+    among = (columns.sort(dim=0).values if ordered is None else ordered).T.contiguous()
+    values = columns.to(among.dtype).T.contiguous()
+    below, up_to = (torch.searchsorted(among, values, right=right).double() for right in (False, True))
+    n = max(among.shape[1], 1)
+    return torch.special.ndtri(((below + up_to) / (2 * n)).clamp(0.5 / n, 1 - 0.5 / n)).T
 
 
 def fixed_rule(rule_z: Tensor, name: str) -> Tensor:

@@ -29,12 +29,12 @@ def phi_at(meta: MetaNet, inputs: MetaInput, purity_z: Tensor, informativeness_z
     z[:, 0], z[:, inputs.informativeness] = purity_z, informativeness_z
     raw = scaler.mean[:d] + z * scaler.std[:d]
     odds = raw[:, 0] if meta.log_odds else z[:, 0]
-    value = log_value(odds, raw[:, inputs.informativeness], inputs.raw[:, inputs.informativeness])
+    value = log_value(odds, raw[:, inputs.informativeness], inputs.frame.span)
     if meta.settings.value_input:
         z = torch.cat([z, scaler.z(torch.cat([raw, value[:, None]], 1))[:, -1:].double()], dim=1)
     z = z.clamp(-scaler.clip, scaler.clip)
     here = MetaInput(
-        raw, odds, value, scaler, z.exp() if meta.settings.transform == "exp" else z, inputs.informativeness
+        raw, odds, value, inputs.frame, z.exp() if meta.settings.transform == "exp" else z, inputs.informativeness
     )
     return meta.phi(here)
 

@@ -17,8 +17,9 @@ import torch
 from torch import Tensor
 
 from mqnet.errors import ConfigError, InputError, nearest_name
-from mqnet.meta.fit import FitOptions, QuerySet, fit
-from mqnet.meta.inputs import MetaInput, drawn, fixed_rule, meta_input
+from mqnet.meta.fit import ENOUGH_PAIRS, FitOptions, QuerySet, fit
+from mqnet.meta.inputs import Frame, MetaInput, drawn, fixed_rule, meta_input
+from mqnet.meta.ranking_loss import n_pairs
 from mqnet.meta.recipe import Recipe, recipe
 from mqnet.meta.skyline import SkylineNet, start_net
 from mqnet.meta.value import calibrate, log_cost, log_informativeness, onto_scale
@@ -66,12 +67,12 @@ class MetaNet:
         self._key, self._n_fits = Key(seed).child("meta"), 0
         self._history: list[tuple[Tensor, QuerySet]] = []
         self._odds: list[Tensor] = []
-        self._scaler: Scaler | None = None
+        self._frame: Frame | None = None
 
     # -- the score -----------------------------------------------------------------------------------------------------
 
-    def inputs(self, raw: Tensor, scaler: Scaler | None = None) -> MetaInput:
-        """Scores [n, d] as the net sees them."""
+    def inputs(self, raw: Tensor, frame: Frame | None = None) -> MetaInput:
+        """Scores [n, d] as the net sees them: a pool's, or those of items looked at in the frame of a pool."""
         s = self.settings
         return meta_input(
             raw,
@@ -79,7 +80,7 @@ class MetaNet:
             log_odds=self.log_odds,
             value_input=s.value_input,
             transform=s.transform,
-            scaler=scaler,
+            frame=frame,
         )
 
     def phi(self, inputs: MetaInput) -> Tensor:
@@ -101,22 +102,25 @@ class MetaNet:
     ) -> Ranking:
         """The n best rows of scores [N, d]. `uniform` [N] are the items' keyed random numbers.
 
-        Until an answer says OOD, purity cannot hurt: informativeness alone ranks. With a `sharpness`, what is ranked is
-        a draw (see `drawn`) from the meta-score on the scale of the log value, less the log of the expected cost.
+        Until an answer says OOD, purity cannot hurt: informativeness alone ranks, whatever labels cost. With a
+        `sharpness`, what is ranked is a draw (see `drawn`) from the meta-score on the scale of the log value, less the
+        log of the expected cost.
         """
         inputs, s = self.inputs(raw), self.settings
         score, scale = (self.phi(inputs), inputs.value) if any_ood else self._informative(raw)
-        if not s.sharpness and not (s.cost_aware and cost_ratio != 1.0):
-            rows = top_n(score, n, inputs.unclipped) if any_ood else top_n(score, n)
+        by_cost = s.cost_aware and cost_ratio != 1.0 and any_ood
+        ties = (inputs.unclipped,) if any_ood else ()
+        if not s.sharpness and not by_cost:
+            rows = top_n(score, n, *ties)
             return Ranking(rows, score[rows], inputs)
         u = onto_scale(score, scale)
-        if s.cost_aware and cost_ratio != 1.0:
+        if by_cost:
             a, b = self.calibration
             weight = min(1.0, known_per_class / s.cost_after) if s.cost_after else 1.0
             u = u - weight * log_cost(torch.sigmoid(a * inputs.log_odds + b), cost_ratio)
         trust = min(1.0, max(0.25, known_per_class / s.sure_after))
         final = drawn(s.sharpness * trust * u, uniform) if s.sharpness else u
-        rows = top_n(final, n)
+        rows = top_n(final, n, *ties)
         return Ranking(rows, final[rows], inputs)
 
     def _informative(self, raw: Tensor) -> tuple[Tensor, Tensor]:
@@ -126,20 +130,29 @@ class MetaNet:
     # -- learning ------------------------------------------------------------------------------------------------------
 
     def learn(
-        self, sets: Sequence[tuple[Tensor, QuerySet]], log_odds: Tensor, is_known: Tensor, generator: torch.Generator
+        self,
+        sets: Sequence[tuple[Tensor, QuerySet]],
+        log_odds: Tensor,
+        is_known: Tensor,
+        generator: torch.Generator,
+        *,
+        any_ood: bool = False,
     ) -> None:
         """Fit the net to answered queries (raw scores and query set of each, oldest first), and the calibration of
         P(known) to the log-odds [n] these items had and what they turned out to be [n].
 
-        Nothing is learned while no answer is OOD: purity would have no say.
+        Nothing is learned while no answer of the campaign is OOD: purity would have no say. `any_ood` tells of answers
+        outside these queries. A newest query that teaches nothing leaves the net as it was.
         """
         if bool((~is_known).any()):
             self.calibration = calibrate(log_odds, is_known)
-        if self.combine != "net" or not any(bool((s.target == 0).any()) for _, s in sets):
+        if self.combine != "net" or not sets or n_pairs(sets[-1][1].target) < ENOUGH_PAIRS:
+            return
+        if not any_ood and not any(bool((s.target == 0).any()) for _, s in sets):
             return
         s = self.settings
         n_inputs = self.n_scores + int(s.value_input)
-        fresh = start_net(n_inputs, s.form, generator, lead=n_inputs - 1 if s.value_input else None)
+        fresh = start_net(n_inputs, s.form, generator, lead=n_inputs - 1 if s.value_input else None, lean=s.lean)
         start = self.net if s.warm_start and self.net is not None else fresh
         replayed = sets if s.replay is None else sets[-s.replay :]
         used = [self._query_scaled(raw, q) if s.query_scaled else q for raw, q in replayed]
@@ -174,7 +187,7 @@ class MetaNet:
         """
         raw = self._stacked(scores)
         inputs = self.inputs(raw)
-        self._scaler = inputs.scaler
+        self._frame = inputs.frame
         if self._history and not any(bool((q.target == 0).any()) for _, q in self._history):
             return self._informative(raw)[0]
         return self.phi(inputs)
@@ -184,14 +197,14 @@ class MetaNet:
 
         `loss` is the cross-entropy of the model that ranked the query at the true class; for junk it is not looked at.
         """
-        if self._scaler is None:
+        if self._frame is None:
             raise InputError("score the pool first: its mean and deviation are what the query was standardised with.")
         raw, known = self._stacked(scores), torch.as_tensor(is_known).bool()
         tiny = torch.finfo(torch.float64).tiny
         target = torch.where(known, torch.as_tensor(loss).double().clamp_min(tiny), 0.0)
         if target.shape != (len(raw),):
             raise InputError(f"{len(raw)} items but {len(target)} losses; give one for each item of the query.")
-        inputs = self.inputs(raw, self._scaler)
+        inputs = self.inputs(raw, self._frame)
         self._history.append((raw, QuerySet(inputs.z, target)))
         self._odds.append(inputs.log_odds)
         self._n_fits += 1

@@ -24,16 +24,18 @@ class Pairs:
         return len(self.high)
 
 
-def all_pairs(target: Tensor, at_most: int, generator: torch.Generator) -> Pairs:
+def all_pairs(target: Tensor, at_most: int, generator: torch.Generator, *, oriented: bool = False) -> Pairs:
     """Every pair of rows whose targets differ, once; a random sample of `at_most` where there are more.
 
-    Equal targets, two OOD items above all, make no pair. Memory O(n^2) bits for the comparison, then O(m).
+    Equal targets, two OOD items above all, make no pair. `oriented` pairs are drawn high or low first by chance, which
+    the printed loss looks at. Memory O(n^2) bits for the comparison, then O(m).
     """
     high, low = (target[:, None] > target[None, :]).nonzero(as_tuple=True)
     if len(high) > at_most:
         kept = torch.randperm(len(high), generator=generator)[:at_most]
         high, low = high[kept], low[kept]
-    return Pairs(high, low, torch.ones(len(high), dtype=torch.bool))
+    first = torch.rand(len(high), generator=generator) < 0.5 if oriented else torch.ones(len(high), dtype=torch.bool)
+    return Pairs(high, low, first)
 
 
 def drawn_pairs(target: Tensor, rows: Tensor, *, order_ties: bool) -> Pairs:

@@ -19,11 +19,12 @@ class Recipe:
     """Everything that makes one form of the method; docs/findings.md holds the figures behind the default.
 
     `transform`: clipped z-scores, their exp, or normal ranks. `first_round`: how a query is ranked before any net is
-    trained. `value_input`: log(P(known) * I) as a further input, on which the net starts. `replay`: query sets learned
-    from, the newest ones; None for all. `sharpness` g: items are drawn without replacement with odds in proportion to
-    exp(g u), u the score on the scale of the log value; None or 0 ranks by the score. With fewer than `sure_after`
-    known answers a class g is smaller, down to a quarter: early scores deserve less trust. `cost_aware`: u less the log
-    of the expected cost. `query_scaled`: training inputs are standardised over the query, and informativeness is raw.
+    trained. `value_input`: log(P(known) * I) as a further input, on which the net starts; `lean`: the weights the other
+    inputs start with beside its 0.5. `replay`: query sets learned from, the newest ones; None for all. `sharpness` g:
+    items are drawn without replacement with odds in proportion to exp(g u), u the score on the scale of the log value;
+    None or 0 ranks by the score. With fewer than `sure_after` known answers a class g is smaller, down to a quarter:
+    early scores deserve less trust. `cost_aware`: u less the log of the expected cost. `query_scaled`: training inputs
+    are standardised over the query, and informativeness is raw.
     """
 
     purity: str
@@ -34,6 +35,7 @@ class Recipe:
     transform: Transform = "clip"
     first_round: FirstRound = "value"
     value_input: bool = True
+    lean: float = 0.01
     replay: int | None = None
     sharpness: float | None = 2.0
     sure_after: float = 8.0
@@ -41,6 +43,16 @@ class Recipe:
     cost_after: float = 0.0
     warm_start: bool = False
     query_scaled: bool = False
+
+    def __post_init__(self) -> None:
+        if self.replay is not None and self.replay < 1:
+            raise ConfigError(f"replay is {self.replay}: the net learns from at least one query; leave it out for all.")
+        if self.sure_after <= 0 or self.lean <= 0:
+            raise ConfigError("mqnet's sure_after and lean must be above 0.")
+        if self.query_scaled and self.value_input:
+            raise ConfigError(
+                "inputs scaled over the query (variant 'reference') have no value input: drop value_input."
+            )
 
 
 RECIPES: Mapping[str, Recipe] = {

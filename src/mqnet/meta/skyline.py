@@ -135,8 +135,10 @@ class SkylineNet:
             raise StoreError(f"the stored net lacks {error}.") from error
 
 
-def start_net(n_inputs: int, form: Form, generator: torch.Generator, *, lead: int | None = None) -> SkylineNet:
-    """A net before training. With `lead`, a spread start rises along that input and barely along the others."""
+def start_net(
+    n_inputs: int, form: Form, generator: torch.Generator, *, lead: int | None = None, lean: float = 0.01
+) -> SkylineNet:
+    """A net before training. With `lead`, a spread start rises along that input, and with weights `lean` the others."""
     if n_inputs < 1:
         raise ConfigError("a meta-query net needs at least one input")
     if form.start == "uniform":
@@ -148,7 +150,7 @@ def start_net(n_inputs: int, form: Form, generator: torch.Generator, *, lead: in
             for shape, fan in zip(_shapes(n_inputs), fans, strict=True)
         ]
     else:
-        raw = _spread(n_inputs, form, generator, lead)
+        raw = _spread(n_inputs, form, generator, lead, lean)
     return SkylineNet(form, *raw)
 
 
@@ -156,11 +158,11 @@ def _shapes(n_inputs: int) -> tuple[tuple[int, ...], ...]:
     return (n_inputs, HIDDEN), (HIDDEN,), (HIDDEN,), ()
 
 
-def _spread(n_inputs: int, form: Form, generator: torch.Generator, lead: int | None) -> list[Tensor]:
+def _spread(n_inputs: int, form: Form, generator: torch.Generator, lead: int | None, lean: float) -> list[Tensor]:
     """Nearly straight ramps of slope 1 per deviation: small weights, thresholds evenly over +-2 deviations."""
     weight = 0.3 if lead is None else 0.5
     jitter = 0.5 + torch.rand(n_inputs, HIDDEN, generator=generator, dtype=torch.float64)
-    w = (weight if lead is None else 0.01) * jitter
+    w = (weight if lead is None else lean) * jitter
     if lead is not None:
         w[lead] = weight
     thresholds = torch.linspace(-2.0, 2.0, HIDDEN, dtype=torch.float64)

@@ -32,10 +32,14 @@ def log_informativeness(informativeness: Tensor, pool: Tensor | None = None) -> 
 def onto_scale(scores: Tensor, scale: Tensor) -> Tensor:
     """The order of `scores` [N] with the values of `scale` [N]: the largest score takes the largest value, and so on.
 
-    A ranking net is known up to a monotone map only; this is the map onto a scale on which differences mean something.
+    Equal scores share the mean of their values: items that nobody can tell apart have the same odds. A ranking net is
+    known up to a monotone map only; this is the map onto a scale on which differences mean something.
     """
+    ordered, places = torch.sort(scores, stable=True)
+    _, group, n_equal = torch.unique_consecutive(ordered, return_inverse=True, return_counts=True)
+    mean = torch.zeros(len(n_equal), dtype=scale.dtype).index_add_(0, group, torch.sort(scale).values) / n_equal
     out = torch.empty_like(scale)
-    out[torch.sort(scores, stable=True).indices] = torch.sort(scale).values
+    out[places] = mean[group]
     return out
 
 

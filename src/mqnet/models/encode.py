@@ -14,6 +14,8 @@ from mqnet.types import Arrays, Pool
 
 CHUNK = 16_384
 """Items a model sees at once: what a pass needs beyond its columns is a few of these chunks."""
+IMAGE_BYTES = 2**22
+"""Of images at once: some thousand small ones, so that a watcher hears of a slow net now and then."""
 
 
 class Watcher(Protocol):
@@ -30,7 +32,7 @@ def encode_items(
     ids: ItemIds,
     columns: frozenset[str],
     *,
-    chunk: int = CHUNK,
+    chunk: int | None = None,
     watch: Watcher | None = None,
 ) -> Arrays:
     """The asked columns of these items, row i for ids[i]; columns a model gives under several names are kept once.
@@ -41,7 +43,7 @@ def encode_items(
     shared: dict[str, str] = {}
     if not columns:
         return out
-    pieces = ids.chunks(chunk) if len(ids) else [(slice(0, 0), ids)]
+    pieces = ids.chunks(chunk or _chunk(pool, ids)) if len(ids) else [(slice(0, 0), ids)]
     for piece, some in pieces:
         encoded = model.encode(pool.load(some), columns)
         first: dict[int, str] = {}
@@ -58,6 +60,11 @@ def encode_items(
         if watch is not None:
             watch(piece.stop, len(ids))
     return out | {name: out[original] for name, original in shared.items()}
+
+
+def _chunk(pool: Pool, ids: ItemIds) -> int:
+    example = pool.load(ids.take(slice(0, 1)))
+    return CHUNK if example.ndim == 2 else max(1, min(CHUNK, IMAGE_BYTES // max(1, example.nbytes)))
 
 
 def _check(column: Tensor, name: str, ids: ItemIds) -> None:

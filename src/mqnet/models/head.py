@@ -115,7 +115,7 @@ def fit_head(
     rows = (torch.cat([known, extra]) - mean) / scale
     if not bool(rows.isfinite().all()):
         raise PoolError("features hold NaN or infinite values; check the encoder's output")
-    targets = _targets(labels, n_classes, len(extra), config)
+    targets = soft_targets(labels, n_classes, len(extra), config.unknown_aware, config.exposure_weight)
     branch_seed = int(torch.randint(2**62, (), generator=generator))  # drawn always: keeps the stream the same
     branch = _Branch(config.hidden, torch.Generator().manual_seed(branch_seed))
     net = _Net(rows.shape[1], config.hidden, targets.shape[1], generator)
@@ -173,10 +173,13 @@ def _check(features: Tensor, labels: Tensor, n_classes: int) -> None:
         raise InputError(f"labels must be one class in 0..{n_classes - 1} for each of the {len(features)} rows")
 
 
-def _targets(labels: Tensor, n_classes: int, n_unknown: int, config: HeadConfig) -> Tensor:
-    if config.unknown_aware == "extra_class":
+def soft_targets(
+    labels: Tensor, n_classes: int, n_unknown: int, unknown_aware: UnknownAware, exposure_weight: float
+) -> Tensor:
+    """What the labelled rows and after them the unknown ones should be told: [n + m, K], K + 1 for an extra class."""
+    if unknown_aware == "extra_class":
         return functional.one_hot(functional.pad(labels, (0, n_unknown), value=n_classes), n_classes + 1).float()
-    exposed = torch.full((n_unknown, n_classes), config.exposure_weight / n_classes)
+    exposed = torch.full((n_unknown, n_classes), exposure_weight / n_classes)
     return torch.cat([functional.one_hot(labels, n_classes).float(), exposed])
 
 

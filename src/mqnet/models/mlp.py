@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mqnet.errors import ConfigError
+from mqnet.errors import ConfigError, PoolError
 from mqnet.models.base import INPUT_COLUMNS, TrainingSet
 from mqnet.models.head import Head, HeadConfig, encode, fit_head, mc_logits
 from mqnet.registry import model
@@ -45,6 +45,14 @@ class MlpHead(HeadConfig):
         """Logits, odin_logits, react_logits [N,K], features [N,H], predicted_loss [N], mc_logits [N,T,K], inputs."""
         own = {"logits", "features", "predicted_loss", "mc_logits", "odin_logits", "react_logits"}
         return frozenset(own) | INPUT_COLUMNS
+
+    def check_input(self, example: Tensor) -> None:
+        """Vectors only: images are for the residual nets, or for an encoder first."""
+        if example.ndim != 2:
+            raise PoolError(
+                "the model 'head' takes vectors, and the pool holds images. Choose the model 'resnet8' or 'resnet18', "
+                "or make vectors of them with `mqnet embed`."
+            )
 
     def fit(self, train: TrainingSet, columns: frozenset[str], key: Key) -> FittedHead:
         """A head trained from scratch; its loss branch reaches the hidden layer if `predicted_loss` is asked for."""

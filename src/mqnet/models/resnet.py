@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
 import torch
@@ -41,22 +43,26 @@ class ResNet(nn.Module):
         super().__init__()
         if name not in _WIDTHS:
             raise ConfigError(f"no net is called '{name}'; there are {', '.join(_WIDTHS)}.")
+        self.name: NetName = name
         self.widths = _WIDTHS[name]
         self.dim = self.widths[-1]
         first = self.widths[0]
-        if size >= LARGE:
-            self.stem = nn.Sequential(_conv(3, first, 7, 2), nn.BatchNorm2d(first), nn.ReLU(), nn.MaxPool2d(3, 2, 1))
-        else:
-            self.stem = nn.Sequential(_conv(3, first, 3), nn.BatchNorm2d(first), nn.ReLU())
-        stages: list[nn.Module] = []
-        n_in = first
-        for i, width in enumerate(self.widths):
-            blocks: list[nn.Module] = []
-            for j in range(_BLOCKS[name]):
-                blocks.append(Block(n_in, width, 2 if i and not j else 1))
-                n_in = width
-            stages.append(nn.Sequential(*blocks))
-        self.stages = nn.ModuleList(stages)
+        with quiet_start():
+            if size >= LARGE:
+                self.stem = nn.Sequential(
+                    _conv(3, first, 7, 2), nn.BatchNorm2d(first), nn.ReLU(), nn.MaxPool2d(3, 2, 1)
+                )
+            else:
+                self.stem = nn.Sequential(_conv(3, first, 3), nn.BatchNorm2d(first), nn.ReLU())
+            stages: list[nn.Module] = []
+            n_in = first
+            for i, width in enumerate(self.widths):
+                blocks: list[nn.Module] = []
+                for j in range(_BLOCKS[name]):
+                    blocks.append(Block(n_in, width, 2 if i and not j else 1))
+                    n_in = width
+                stages.append(nn.Sequential(*blocks))
+            self.stages = nn.ModuleList(stages)
         _start(self, generator)
 
     def features(self, images: Tensor) -> Features:
@@ -78,8 +84,10 @@ class Block(nn.Module):
 
     def __init__(self, n_in: int, n_out: int, stride: int) -> None:
         super().__init__()
-        self.conv1, self.norm1 = _conv(n_in, n_out, 3, stride), nn.BatchNorm2d(n_out)
-        self.conv2, self.norm2 = _conv(n_out, n_out, 3), nn.BatchNorm2d(n_out)
+        self.conv1, self.conv2 = _conv(n_in, n_out, 3, stride), _conv(n_out, n_out, 3)
+        # nothing, once a net is folded for inference
+        self.norm1: nn.Module = nn.BatchNorm2d(n_out)
+        self.norm2: nn.Module = nn.BatchNorm2d(n_out)
         self.shortcut: nn.Module = nn.Identity()
         if stride > 1 or n_in != n_out:
             self.shortcut = nn.Sequential(_conv(n_in, n_out, 1, stride), nn.BatchNorm2d(n_out))
@@ -97,6 +105,13 @@ def pooled(x: Tensor) -> Tensor:
 
 def _conv(n_in: int, n_out: int, side: int, stride: int = 1) -> nn.Conv2d:
     return nn.Conv2d(n_in, n_out, side, stride, side // 2, bias=False)
+
+
+@contextmanager
+def quiet_start() -> Generator[None]:
+    """Inside, what PyTorch draws for new layers is not taken from the global stream; they get other weights anyway."""
+    with torch.random.fork_rng(devices=[]):
+        yield
 
 
 @torch.no_grad()

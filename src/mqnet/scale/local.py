@@ -88,10 +88,11 @@ def _start_worker() -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent alone decides what ends
     torch.set_num_threads(1)
-    threading.Thread(target=_die_with_parent, daemon=True).start()
+    threading.Thread(target=die_with_parent, daemon=True).start()
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
+    """End this process when its parent ends, however that comes about; for a thread of its own."""
     # a killed parent leaves no one to collect results: an orphan would only hold its campaign's lock
     parent = multiprocessing.parent_process()
     if parent is not None:

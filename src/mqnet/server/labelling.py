@@ -31,7 +31,7 @@ async def campaign(desk: AtDesk, user: Someone) -> Json:
         "round_budget": config.budget.round,
         "total_budget": config.budget.total,
         "costs": asdict(config.costs),
-        "budget_unit": "labels",
+        "budget_unit": config.budget.unit,
         "n_items": n_items,
         "overlap": desk.project.overlap,
         "early_answers": desk.project.early_answers,

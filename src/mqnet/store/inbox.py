@@ -15,13 +15,14 @@ from mqnet.errors import AnswerError, InputError
 from mqnet.store.campaign import CampaignStore
 from mqnet.store.consensus import REVIEW, Vote, decide
 from mqnet.store.ledger import answer_columns, answer_from
+from mqnet.store.lending import LIVE, lendable, take_over
 from mqnet.store.project import Project, read_project
 from mqnet.store.purchase import open_query, take, withdraw
-from mqnet.store.tables import answers, candidates, flags, items, leases, rounds, votes, worker
+from mqnet.store.tables import answers, candidates, flags, items, leases, rounds, votes
 from mqnet.types import Answer, ItemId, Query, as_answer
 
 VIEWS = ("focus", "grid", REVIEW)
-LIVE, REPLACED, WITHDRAWN = "live", "replaced", "withdrawn"
+REPLACED, WITHDRAWN = "replaced", "withdrawn"
 
 
 class NotOpenError(AnswerError):
@@ -80,7 +81,10 @@ class Inbox:
     # -- lending -------------------------------------------------------------------------------------------------------
 
     def next(self, annotator: str, n: int) -> list[Offer]:
-        """Up to n items for this person to answer, lent until the lease ends: theirs first, then the most wanted."""
+        """Up to n items for this person to answer, lent until the lease ends: theirs first, then the most wanted.
+
+        With none left to lend, part of what the one who holds most has not come to yet is theirs instead.
+        """
         now = time.time()
         with self._store.writing() as connection:
             settings = settings_in(connection)
@@ -89,13 +93,15 @@ class Inbox:
             open_items = frozenset(query.items) if query else frozenset[ItemId]()
             mine = list(connection.execute(sa.select(leases).where(leases.c.annotator == annotator)).mappings())
             held = {row["item"]: row["first"] for row in mine}
-            free = _free(connection, settings, query, annotator, n, list(held))
+            free = lendable(connection, settings, query, annotator, n, list(held))
             # taken back first, then asked before early, lent before new; each in the order of the ranking
             order = {item: i for i, item in enumerate(free)}
             chosen = sorted(
                 (item for item in free if item in open_items or settings.early_answers),
                 key=lambda item: (not held.get(item), item not in open_items, item not in held, order[item]),
             )[:n]
+            if not chosen:
+                chosen = take_over(connection, annotator, n, None if settings.early_answers else open_items)
             connection.execute(leases.delete().where(leases.c.annotator == annotator))
             rows = [
                 {"item": i, "annotator": annotator, "until": now + settings.lease_seconds, "first": held.get(i, False)}
@@ -245,41 +251,6 @@ def settings_in(connection: sa.Connection) -> Project:
 
 def _line(connection: sa.Connection, item: ItemId) -> sa.Row[tuple[object, ...]] | None:
     return connection.execute(sa.select(answers).where(answers.c.item == item)).first()
-
-
-def _free(
-    connection: sa.Connection, settings: Project, query: Query | None, annotator: str, n: int, held: list[ItemId]
-) -> list[ItemId]:
-    """What may be lent to this person, in the order of the newest ranking: what they hold, and the best n others.
-
-    Neither bought, nor answered by them, nor taken by as many others as are wanted.
-    """
-    newest = connection.execute(sa.select(sa.func.max(rounds.c.round))).scalar()
-    state = connection.execute(sa.select(worker.c.state)).scalar()
-    if newest is None or (query is None and (state == "done" or not settings.early_answers)):
-        return []
-    last_open = -1
-    if query is not None and query.items:
-        place = sa.select(candidates.c.position)
-        place = place.where(candidates.c.round == newest, candidates.c.item == query.items[-1])
-        last_open = connection.execute(place).scalar_one()
-    c, live = candidates.alias(), votes.c.state == LIVE
-    n_votes = sa.select(sa.func.count()).where(votes.c.item == c.c.item, live).scalar_subquery()
-    lent = leases.c.item == c.c.item, leases.c.annotator != annotator
-    n_lent = sa.select(sa.func.count()).where(*lent).scalar_subquery()
-    # an open item whose votes are split needs one more person
-    split = sa.and_(c.c.position <= last_open, n_votes >= max(2, settings.overlap))
-    found = sa.select(c.c.position, c.c.item).where(
-        c.c.round == newest,
-        ~sa.exists().where(answers.c.item == c.c.item),
-        ~sa.exists().where(votes.c.item == c.c.item, votes.c.annotator == annotator, live),
-        n_votes + n_lent < sa.case((split, n_votes + 1), else_=settings.overlap),
-    )
-    if not settings.early_answers:
-        found = found.where(c.c.position <= last_open)
-    rows = {row.position: row.item for row in connection.execute(found.where(c.c.item.in_(held)))}
-    rows |= {row.position: row.item for row in connection.execute(found.order_by(c.c.position).limit(n + len(held)))}
-    return [rows[position] for position in sorted(rows)]
 
 
 def _repeated(connection: sa.Connection, annotator: str, one: Given) -> bool:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from mqnet.errors import ConfigError, PluginError
+from mqnet.ids import ItemIds
 from mqnet.meta.fit import QuerySet
 from mqnet.meta.net import Combine, MetaNet, settings_with
 from mqnet.meta.recipe import FirstRound
@@ -83,17 +84,19 @@ class MqNet:
         scaler = inputs.scaler
         snapshot = {"raw": raw[rows], "z": inputs.z[rows], "odds": inputs.log_odds[rows]}
         snapshot |= {"logits": view.column("logits")[rows]}
-        constants = {"mean": scaler.mean, "std": scaler.std}
+        constants = {"mean": scaler.mean, "std": scaler.std, "any_ood": torch.tensor(view.n_ood > 0)}
         if self.validation == "random":
-            constants |= self._independent(view, scaler)
+            constants |= self._independent(view)
         return Selection(rows, ranked.scores, snapshot, constants, raw[:, 0], raw[:, self.meta.informativeness])
 
     def learn(self, feedback: Sequence[Feedback], key: Key) -> None:
         """Fit the net to the answered queries, or to the independent items of the ablation."""
         sets = [self._query_set(f) for f in feedback]
-        odds = torch.cat([torch.empty(0, dtype=torch.float64), *(f.snapshot["odds"] for f in feedback)])
-        is_known = torch.cat([torch.empty(0, dtype=torch.bool), *(f.answers >= 0 for f in feedback)])
-        self.meta.learn(sets, odds, is_known, key.torch())
+        # before the first OOD answer a purity score has nothing to be calibrated: it may be no log-odds at all yet
+        told = [f for f in feedback if bool(f.constants["any_ood"])]
+        odds = torch.cat([torch.empty(0, dtype=torch.float64), *(f.snapshot["odds"] for f in told)])
+        is_known = torch.cat([torch.empty(0, dtype=torch.bool), *(f.answers >= 0 for f in told)])
+        self.meta.learn(sets, odds, is_known, key.torch(), any_ood=bool(told))
 
     def _query_set(self, f: Feedback) -> tuple[Tensor, QuerySet]:
         if self.validation == "random":
@@ -101,15 +104,17 @@ class MqNet:
             return held["raw"], QuerySet(held["z"], held["target"])
         return f.snapshot["raw"], QuerySet(f.snapshot["z"], masked_cross_entropy(f.snapshot["logits"], f.answers))
 
-    def _independent(self, view: RoundView, scaler: object) -> Arrays:
-        """The ablation's items, scored as if they stood in the pool."""
+    def _independent(self, view: RoundView) -> Arrays:
+        """The ablation's items, scored beside the pool and in its frame: some scores look at all rows together."""
         held = view.validation
         if held is None:
             raise PluginError("mqnet: validation = 'random' needs independent items, which only a simulation reserves.")
-        raw = self.raw(as_pool(view, held))
-        z = self.meta.inputs(raw, scaler).z  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        n = len(view)
+        raw = self.raw(beside_pool(view, held))
+        frame = self.meta.inputs(raw[:n]).frame
+        z = self.meta.inputs(raw[n:], frame).z
         target = masked_cross_entropy(held.column("logits"), held.answers)
-        return {"independent_raw": raw, "independent_z": z, "independent_target": target}
+        return {"independent_raw": raw[n:], "independent_z": z, "independent_target": target}
 
     def state(self) -> Arrays:
         """The net's parameters and the calibration."""
@@ -120,6 +125,8 @@ class MqNet:
         self.meta.restore(state)
 
 
-def as_pool(view: RoundView, held: LabelledView) -> RoundView:
-    """A view in which these items stand where the pool stood."""
-    return RoundView(held.ids, held.columns, view.labelled, view.n_classes, view.round, view.key, view.costs)
+def beside_pool(view: RoundView, held: LabelledView) -> RoundView:
+    """A view in which these items stand behind the pool's. Ids are made distinct: both may number their rows from 0."""
+    columns = {name: torch.cat([column, held.columns[name]]) for name, column in view.columns.items()}
+    ids = ItemIds.of([*(f"pool {item}" for item in view.ids), *(f"held {item}" for item in held.ids)])
+    return RoundView(ids, columns, view.labelled, view.n_classes, view.round, view.key, view.costs)

@@ -167,6 +167,27 @@ def test_onto_scale_keeps_the_order_and_takes_the_values():
     assert onto_scale(-score, scale).tolist() == [-7.0, 0.5, 0.1]
 
 
+def test_items_nobody_can_tell_apart_have_the_same_odds():
+    score, scale = torch.tensor([2.0, 1.0, 2.0, 2.0]), torch.tensor([4.0, 1.0, 2.0, 9.0])
+    assert onto_scale(score, scale).tolist() == [5.0, 1.0, 5.0, 5.0]
+    meta = MetaNet("paper", combine="sum")
+    raw = torch.zeros(6, 2, dtype=torch.float64)
+    raw[0] = 1.0
+    meta.settings = settings_with("paper", cost_aware=True)
+    rows = meta.rank(raw, 6, any_ood=True, uniform=uniform(6), cost_ratio=2.0).rows
+    assert rows.tolist() == [0, 1, 2, 3, 4, 5]  # ties by id, with costs too
+
+
+def test_without_an_ood_answer_costs_do_not_bring_purity_in():
+    purity, informativeness = scores(4)
+    raw = torch.stack([purity, informativeness], dim=1).double()
+    turned = raw * torch.tensor([-1.0, 1.0])
+    meta = MetaNet(settings_with("default", sharpness=0))
+    for ratio in (0.2, 5.0):
+        first, second = (meta.rank(r, 20, any_ood=False, uniform=uniform(), cost_ratio=ratio) for r in (raw, turned))
+        assert first.rows.tolist() == second.rows.tolist() == informativeness.argsort(descending=True)[:20].tolist()
+
+
 def test_value_is_monotone_in_both():
     odds, informativeness = torch.linspace(-9, 9, 50), torch.linspace(0, 3, 50)
     assert bool((log_value(odds, informativeness).diff() >= 0).all())
@@ -204,6 +225,10 @@ def test_calibration_recovers_a_logistic_and_leaves_little_data_alone():
 def test_rank_inputs_do_not_reach_farther_than_their_rank():
     column = torch.tensor([[0.0], [1.0], [1e9]])
     assert normal_ranks(column)[:, 0].tolist() == pytest.approx([-0.967, 0.0, 0.967], abs=1e-3)
+    assert normal_ranks(torch.full((5, 1), 3.0)).abs().max() == 0.0  # a constant score says nothing
+    assert normal_ranks(torch.tensor([[2.0], [1.0], [2.0], [3.0]]))[:, 0].tolist() == pytest.approx(
+        [0.0, -1.150, 0.0, 1.150], abs=1e-3
+    )
 
 
 def test_rules_by_hand():
@@ -220,9 +245,79 @@ def test_the_reference_trains_on_inputs_of_the_query_itself():
     assert scaled[:, 1].tolist() == [5.0, 7.0]  # informativeness raw
 
 
-def test_the_round_is_standardised_with_the_pools_scaler():
+@pytest.mark.parametrize("log_odds", [True, False])
+@pytest.mark.parametrize("transform", ["clip", "exp", "rank"])
+def test_items_beside_a_pool_are_seen_as_if_they_stood_in_it(log_odds, transform):
     purity, informativeness = scores(0)
     raw = torch.stack([purity, informativeness], dim=1).double()
-    whole = meta_input(raw, 1, log_odds=True, value_input=False, transform="clip")
-    part = meta_input(raw[:10], 1, log_odds=True, value_input=False, transform="clip", scaler=whole.scaler)
+    whole = meta_input(raw, 1, log_odds=log_odds, value_input=True, transform=transform)
+    part = meta_input(raw[:10], 1, log_odds=log_odds, value_input=True, transform=transform, frame=whole.frame)
     assert torch.equal(part.z, whole.z[:10])
+    assert torch.equal(part.value, whole.value[:10])
+
+
+@pytest.mark.parametrize("log_odds", [True, False])
+def test_the_net_learns_from_the_inputs_that_ranked_the_query(log_odds):
+    meta = MetaNet(log_odds=log_odds)
+    purity, informativeness = scores(1)
+    query = meta.score(purity, informativeness).argsort(descending=True)[:60]
+    ranked = meta.inputs(torch.stack([purity, informativeness], dim=1).double()).z[query]
+    meta.fit(purity[query], informativeness[query], loss=torch.ones(60), is_known=torch.arange(60) % 3 > 0)
+    assert torch.equal(meta._history[0][1].z, ranked)
+
+
+def test_a_query_that_teaches_nothing_leaves_the_net_as_it_was():
+    meta = MetaNet()
+    answered(meta, 1)
+    trained = meta.net
+    answered(meta, 2, known=torch.zeros(200, dtype=torch.bool))
+    assert meta.net is trained
+
+
+def test_junk_of_the_first_sample_is_an_answer_like_any_other():
+    meta, g = MetaNet(), torch.Generator().manual_seed(0)
+    sets = [(torch.zeros(60, 2), QuerySet(torch.randn(60, 3, generator=g), torch.rand(60, generator=g) + 0.1))]
+    nothing = torch.empty(0, dtype=torch.float64), torch.empty(0, dtype=torch.bool)
+    meta.learn(sets, *nothing, g)
+    assert meta.net is None
+    meta.learn(sets, *nothing, g, any_ood=True)
+    assert meta.net is not None
+
+
+@pytest.mark.parametrize("wrong", [{"replay": 0}, {"more": {"sure_after": 0}}, {"more": {"lean": 0}}])
+def test_settings_that_mean_nothing_are_refused(wrong):
+    with pytest.raises(ConfigError):
+        settings_with("default", **wrong)
+    with pytest.raises(ConfigError, match="drop value_input"):
+        settings_with("reference", value_input=True)
+
+
+# the learned preference must be able to leave the rule it starts from: three worlds, one in which the rule is right
+def _pairs_right(meta: MetaNet, world: str, seed: int = 77) -> float:
+    purity, informativeness = scores(seed, 4000)
+    worth = _worth(world, purity, informativeness, torch.Generator().manual_seed(seed + 500))
+    found = meta.score(purity, informativeness)
+    half = len(worth) // 2
+    one, other = worth[:half], worth[half:]
+    agrees = (found[:half] > found[half:]) == (one > other)
+    return float(agrees[one != other].double().mean())
+
+
+def _worth(world: str, purity: torch.Tensor, informativeness: torch.Tensor, g: torch.Generator) -> torch.Tensor:
+    chance = {"purity is useless": torch.zeros_like(purity), "both count": 2 * purity, "purity is all": 4 * purity}
+    known = torch.sigmoid(chance[world]) > torch.rand(len(purity), generator=g)
+    worth = torch.ones_like(informativeness) if world == "purity is all" else informativeness
+    return torch.where(known, worth + 0.2 * torch.rand(len(purity), generator=g) + 0.01, 0.0)
+
+
+@pytest.mark.parametrize("world", ["purity is useless", "both count", "purity is all"])
+def test_the_net_leaves_the_rule_it_starts_from_where_that_is_wrong(world):
+    meta = MetaNet(log_odds=True)
+    rule = _pairs_right(meta, world)
+    for seed in range(4):
+        purity, informativeness = scores(seed, 2000)
+        query = meta.score(purity, informativeness).argsort(descending=True)[:200]
+        worth = _worth(world, purity, informativeness, torch.Generator().manual_seed(seed + 500))[query]
+        meta.fit(purity[query], informativeness[query], loss=worth, is_known=worth > 0)
+    print(world, rule, _pairs_right(meta, world))
+    assert _pairs_right(meta, world) > rule - 0.01

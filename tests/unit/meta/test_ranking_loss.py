@@ -75,6 +75,16 @@ def test_ties_say_nothing_unless_they_are_ordered():
     assert forced.low.tolist() == [1, 3]
 
 
+def test_the_printed_loss_over_all_pairs_is_the_formula_over_ordered_pairs():
+    g = torch.Generator().manual_seed(0)
+    phi, target = 0.2 * torch.randn(120, generator=g), torch.rand(120, generator=g)
+    gap, sign = phi[:, None] - phi[None, :], torch.sign(target[:, None] - target[None, :])
+    by_formula = (-sign * (gap + 0.1)).clamp_min(0)[sign != 0].mean()
+    oriented = all_pairs(target, 10**6, g, oriented=True)
+    assert 0.4 < float(oriented.as_drawn.double().mean()) < 0.6
+    assert float(loss_and_pull(phi, oriented, "printed", 0.1)[0]) == pytest.approx(float(by_formula), rel=0.05)
+
+
 def test_sampled_pairs_are_informative_and_distinct():
     target = torch.arange(100.0) % 7
     pairs = all_pairs(target, 500, torch.Generator().manual_seed(0))

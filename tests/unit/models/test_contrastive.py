@@ -23,7 +23,7 @@ from mqnet.models.contrastive.train import Images, begin, colours, train_coder
 from mqnet.models.contrastive.views import random_views
 from mqnet.rng import Key
 
-SMALL = CoderConfig(epochs=2, batch_size=4, precision="float32", projection=8)
+SMALL = CoderConfig(epochs=2, batch_size=4, precision="float32", projection=8, rotations=1)
 
 
 def images(n=10, size=8, seed=0):
@@ -141,7 +141,7 @@ def test_the_rate_rises_and_falls():
     assert rates[55] == pytest.approx(1.5)
     assert rates[10:] == sorted(set(rates[10:]), reverse=True)
     assert 0 < rates[-1] < 0.01
-    assert CoderConfig(warmup=0.0).rate(0, 10) == 1.0
+    assert CoderConfig(warmup=0.0, lr=1.0).rate(0, 10) == 1.0
 
 
 @pytest.mark.parametrize("wrong", [{"epochs": 0}, {"lr": 0}, {"batchsize": 4}, {"net": "vgg"}, {"batch_size": 1}])

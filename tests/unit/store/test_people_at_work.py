@@ -20,14 +20,14 @@ CAT, DOG = Known("cat"), Known("dog")
 RANKING = [(f"i{n}", -float(n)) for n in range(9)]
 
 
-def make(**settings: object) -> CampaignStore:
+def make(n_open: int = 3, **settings: object) -> CampaignStore:
     """A campaign in memory with a round of three items open, nine ranked."""
-    config = CampaignConfig(("cat", "dog"), Budget(3.0), Costs())
+    config = CampaignConfig(("cat", "dog"), Budget(float(n_open)), Costs())
     store = CampaignStore.create(None, config, {})
     given = {"name": "p", "kind": "text", "root": None, "encoder": None, "vectors": "pool.npy", **settings}
     store.set_project(Project(**given))
     store.add_items(Item(item, "text", f"text of {item}") for item, _ in RANKING)
-    store.open_round(RoundRecord(0, 3.0), RANKING)
+    store.open_round(RoundRecord(0, float(n_open)), RANKING)
     return store
 
 
@@ -74,6 +74,28 @@ def test_a_lease_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert say(inbox, "ann", "i0", "cat").charged
     assert say(inbox, "bob", "i0", "dog").charged
     assert ledger(inbox._store) == {"i0": CAT}
+
+
+def test_nobody_waits_while_another_holds_plenty() -> None:
+    inbox = Inbox(make(early_answers=False, n_open=9))
+    assert lent(inbox, "ann", 9) == [f"i{n}" for n in range(9)]
+    assert lent(inbox, "bob", 9) == ["i5", "i6", "i7", "i8"]  # the end of her list: she is far from it
+    assert lent(inbox, "ann", 9) == ["i0", "i1", "i2", "i3", "i4"]
+    assert lent(inbox, "cat", 1) == ["i3"]  # the first of what ann can spare
+    for item in ("i0", "i1", "i2", "i4"):
+        say(inbox, "ann", item, "cat")
+    assert lent(inbox, "ann", 9) == ["i8"]  # bob keeps three of his four
+    assert lent(inbox, "dan", 9) == ["i7"]
+    assert lent(inbox, "eve", 9) == []  # two are few enough to keep
+
+
+def test_what_was_taken_back_is_not_taken_over() -> None:
+    inbox = Inbox(make(early_answers=False, n_open=9))
+    lent(inbox, "ann", 9)
+    say(inbox, "ann", "i0", "cat")
+    inbox.undo("ann")
+    assert "i0" not in lent(inbox, "bob", 9)
+    assert lent(inbox, "ann", 9)[0] == "i0"
 
 
 # -- answering

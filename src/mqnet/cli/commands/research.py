@@ -28,11 +28,14 @@ def run(
     jobs: JobsOption = None,
     json: JsonOption = False,
     plugin: PluginOption = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Where the data named in the file lie (default: beside the file).")
+    ] = None,
 ) -> None:
     """Run an experiment; the same command continues it where it stopped."""
     from mqnet.cli import experiments
 
-    experiments.run(config, out, jobs, json, plugin or [])
+    experiments.run(config, out, jobs, json, plugin or [], data)
 
 
 @app.command()

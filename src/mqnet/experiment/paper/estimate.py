@@ -6,10 +6,11 @@ import json
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mqnet.experiment.cells import Cell
+from mqnet.experiment.cost import run_cost
 from mqnet.experiment.run import run_cell
 from mqnet.experiment.stored import cell_folder
 from mqnet.numerics.threads import one_thread
@@ -39,6 +40,9 @@ def estimate(out: Path, cells: Sequence[Cell], jobs: int) -> Estimate:
             missing.append(cell)
         else:
             seconds.setdefault(cell.strategy_label, []).append(found)
+    trained = run_cost(out, missing, jobs)
+    if trained is not None:  # images: a timed round would be a wait
+        return Estimate(len(cells), len(cells) - len(missing), trained.seconds, "; ".join(trained.lines))
     unknown = [cell for cell in missing if cell.strategy_label not in seconds]
     pace, how = 0.0, "at the pace of the finished ones"
     if unknown:
@@ -61,10 +65,7 @@ def _seconds(out: Path, cell: Cell) -> float | None:
 def _timed_round(cell: Cell) -> tuple[float, float]:
     """Seconds of a campaign's first round, and those of everything around it."""
     campaign = cell.config.campaign.model_copy(update={"rounds": 1})
-    short = Cell(
-        cell.config.model_copy(update={"campaign": campaign}),
-        cell.strategy, cell.strategy_label, cell.ood_share, cell.seed, cell.digest,
-    )  # fmt: skip
+    short = replace(cell, config=cell.config.model_copy(update={"campaign": campaign}))
     with tempfile.TemporaryDirectory() as folder, one_thread():
         begun = time.perf_counter()
         run_cell(Path(folder), short)

@@ -20,6 +20,7 @@ FILES = {
     "cross": ("places_ood.npy",),
 }
 SCALES = ("embeddings", "laptop", "paper")
+PAPER_ROUNDS = 10
 
 
 @dataclass(frozen=True)
@@ -56,22 +57,23 @@ def scaled(entry: Entry, scale: str, data: Path | None, recipes: Path, changes: 
         base, label = _embeddings(entry, data), PRETRAINED
     else:
         base, label = _recipe(entry, scale, data, recipes)
-    scenario, campaign, model = base["scenario"], base["campaign"], base.get("model", {})
-    scenario["ood_share"] = list(entry.ood_share)
+    scenario, campaign = base["scenario"], base["campaign"]
     if changes.pool_size is not None:
         scenario["pool_size"] = changes.pool_size
-    campaign["rounds"] = changes.rounds or entry.rounds
+    if changes.rounds is not None:
+        campaign["rounds"] = changes.rounds
     if changes.budget is not None:
         campaign["budget"] = changes.budget
-    grid = {"strategies": list(entry.strategies), "seeds": list(changes.seeds or range(5))}
+    seeds = list(changes.seeds if changes.seeds is not None else base["seeds"])
     configs = tuple(
         parse_config(
             {
                 "scenario": scenario,
                 "campaign": {**campaign, "cost_ood": cost},
-                "model": model,
-                "grid": grid,
+                "grid": {"strategies": list(entry.strategies), "seeds": seeds},
+                **base["more"],
             },
+            data=data,
             place=f"mqnet paper {entry.name} --scale {scale}",
         )
         for cost in entry.costs_ood
@@ -99,11 +101,17 @@ def _embeddings(entry: Entry, data: Path | None) -> dict[str, Any]:
         scenario |= {"name": "cross-cifar10, pre-trained", "pool_size": 16_000, "ood": ood}
     else:
         scenario |= {"name": "cifar10, pre-trained", "pool_size": 20_000, "known_classes": 4}
-    return {"scenario": scenario, "campaign": {"budget": 100.0}}
+    scenario["ood_share"] = list(entry.ood_share)
+    return {"scenario": scenario, "campaign": {"budget": 100.0, "rounds": entry.rounds}, "seeds": range(5), "more": {}}
 
 
 def _recipe(entry: Entry, scale: str, data: Path | None, recipes: Path) -> tuple[dict[str, Any], str]:
-    path = recipes / scale / f"{'cross-' if entry.kind == 'cross' else ''}cifar10.toml"
+    """The recipe's data, model and coder with the entry's strategies.
+
+    A laptop's recipe has fewer shares, rounds and seeds than the paper: an entry keeps those of its shares that the
+    recipe has too (all, if it has none of them), and takes as many times the recipe's rounds as the paper's ten.
+    """
+    path = recipes / scale / f"{entry.kind}-cifar10.toml"
     if not path.is_file():
         raise ConfigError(
             f"--scale {scale} reads the recipe '{path}', which does not exist; --recipes DIR names the folder."
@@ -112,8 +120,16 @@ def _recipe(entry: Entry, scale: str, data: Path | None, recipes: Path) -> tuple
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"'{path}' is not valid TOML: {error}") from error
-    scenario = {"kind": entry.kind, "name": f"{entry.kind}-cifar10", **raw.get("scenario", {})}
-    if data is not None:
-        scenario["path"] = str(data.resolve())
-    label = f"Trained from scratch on images, after the recipe '{path}'."
-    return {"scenario": scenario, "campaign": raw.get("campaign", {}), "model": raw.get("model", {})}, label
+    if data is None:
+        raise ConfigError(f"--scale {scale} needs --data DIR; the first lines of '{path}' say what must be in it.")
+    if not data.is_dir():
+        raise InputError(f"the data folder '{data}' does not exist; '{path}' says what must be in it.")
+    scenario: dict[str, Any] = {"name": f"{entry.kind}-cifar10", **raw["scenario"]}
+    both = [share for share in entry.ood_share if share in scenario.get("ood_share", entry.ood_share)]
+    scenario["ood_share"] = both or list(entry.ood_share)
+    campaign = dict(raw.get("campaign", {}))
+    campaign["rounds"] = max(1, round(campaign.get("rounds", PAPER_ROUNDS) * entry.rounds / PAPER_ROUNDS))
+    more = {name: raw[name] for name in ("model", "coder") if name in raw}
+    seeds = raw.get("grid", {}).get("seeds", range(5))
+    label = f"Trained from scratch on images, after the recipe {scale}/{path.name}."
+    return {"scenario": scenario, "campaign": campaign, "seeds": seeds, "more": more}, label

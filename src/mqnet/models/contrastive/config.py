@@ -22,7 +22,7 @@ class CoderConfig(BaseModel):
     epochs: int = Field(default=100, ge=1)
     batch_size: int = Field(default=32, ge=2)
     """Images per step; SimCLR sees 2 views of each, CSI 2 views of 4 rotations of each."""
-    lr: float = Field(default=1.0, gt=0)
+    lr: float = Field(default=3.0, gt=0)
     """The rate at the end of the warm-up."""
     warmup: float = Field(default=0.01, ge=0, lt=1)
     """Share of the steps during which the rate rises from 0; afterwards it falls to 0 along a cosine."""
@@ -39,7 +39,7 @@ class CoderConfig(BaseModel):
     """The smallest share of an image's area that a view shows."""
     space: Literal["features", "projection"] = "features"
     """Which layer is the representation: the pooled features, or the projection that the loss compares."""
-    rotations: Literal[1, 4] = 1
+    rotations: Literal[1, 4] = 4
     """CSI: 4 sets the representation of an image side by side with those of its rotations."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """auto: bfloat16 where the processor multiplies it natively."""
