@@ -99,6 +99,11 @@ def _run_and_show(config: ExperimentConfig, out: Path, jobs: int | None, as_json
                 _print_table(table)
             console.print(sentence, style="bold", highlight=False)
             console.print(f"\nresults: {out / RESULTS}\nreport:  {report}", highlight=False, soft_wrap=True)
+    tell_failures(failures, out)
+
+
+def tell_failures(failures: Sequence[CellDone], out: Path) -> None:
+    """Say how many campaigns failed, and leave with the exit code that says so; nothing if none did."""
     if failures:
         first = failures[0]
         print(

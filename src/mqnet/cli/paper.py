@@ -8,49 +8,48 @@ import shutil
 from dataclasses import asdict
 from pathlib import Path
 
-import typer
-
-from mqnet.cli.experiments import console, watch
+from mqnet.cli.coders import telling
+from mqnet.cli.experiments import console, tell_failures, watch
 from mqnet.cli.progress import duration
-from mqnet.errors import ConfigError, MqnetError
+from mqnet.errors import ConfigError, InputError
 from mqnet.experiment.paper.entries import entry
-from mqnet.experiment.paper.estimate import estimate
+from mqnet.experiment.paper.estimate import Estimate, estimate
 from mqnet.experiment.paper.html import write_page
 from mqnet.experiment.paper.page import page, reading_of, tables_of
 from mqnet.experiment.paper.pictures import draw_all, remove_old
 from mqnet.experiment.paper.press import Press
 from mqnet.experiment.paper.scales import Changes, scaled
-from mqnet.experiment.run import n_cores
+from mqnet.experiment.run import Progress, n_cores
 from mqnet.experiment.tables import render
+from mqnet.loop.learner import SHARED
 from mqnet.store.blobs import write_durably
 
 
 def press(
     name: str, scale: str, data: Path | None, out: Path | None, recipes: Path, changes: Changes, jobs: int | None,
-    dry_run: bool, as_json: bool,
+    dry_run: bool, show: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Say what the entry will cost, run what is missing, show the paper beside what was measured, write its page."""
+    """Say what the entry will cost, run what is missing, show the paper beside what was measured, write its page.
+
+    `dry_run` only says the cost, `show` only writes the page of what has finished.
+    """
     chosen = scaled(entry(name), scale, data, recipes, changes)
     pressed = Press(chosen, out or Path("runs") / f"paper-{scale}")
     side_by_side = jobs or n_cores()
     cells = pressed.cells()
     if not as_json:
         console.print(f"{chosen.entry.title}\n{chosen.label}", highlight=False)
-    cost = estimate(pressed.out, cells, side_by_side)
-    if as_json:
-        print(json.dumps({"cost": asdict(cost)}), flush=True)
-    else:
-        left = cost.n_cells - cost.n_finished
-        about = f", about {duration(cost.seconds)} with {side_by_side} at a time ({cost.how})" if left else ""
-        console.print(f"{cost.n_cells} campaigns, {cost.n_finished} finished{about}.", highlight=False)
-    if dry_run:
-        return
-    failures = watch(pressed.run(side_by_side), as_json)
+    failures: list[Progress] = []
+    if not show:
+        _say_cost(estimate(pressed.out, cells, side_by_side), side_by_side, as_json)
+        if dry_run:
+            return
+        with telling(pressed.out / SHARED, None if as_json else console):
+            failures = watch(pressed.run(side_by_side), as_json)
     results = pressed.results()
     if not results.settings:
-        raise MqnetError(
-            f"no campaign of '{name}' has finished; each failed one has an error.txt under {pressed.out / 'cells'}."
-        )
+        tell_failures(failures, pressed.out)
+        raise InputError(f"no campaign of '{name}' has finished in '{pressed.out}' yet.")
     command = shlex.join(["mqnet", "paper", name, "--scale", scale, *_spoken(data, changes)])
     shown = tables_of(pressed, results)
     path = pressed.place / f"{name}.md"
@@ -65,8 +64,18 @@ def press(
             print(render(table, "text", width=width), end="\n\n")
         print(reading_of(results).replace("**", ""))
         console.print(f"\npage:   {path}\nreport: {report}", highlight=False, soft_wrap=True)
-    if failures:
-        raise typer.Exit(2 if all(isinstance(done.error, MqnetError) for done in failures) else 1)
+    tell_failures(failures, pressed.out)
+
+
+def _say_cost(cost: Estimate, jobs: int, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"cost": asdict(cost)}), flush=True)
+        return
+    left = cost.n_cells - cost.n_finished
+    about = f", about {duration(cost.seconds)} with {jobs} at a time ({cost.how})" if left else ""
+    console.print(
+        "\n".join([f"{cost.n_cells} campaigns, {cost.n_finished} finished{about}.", *cost.more]), highlight=False
+    )
 
 
 def seeds_of(text: str) -> tuple[int, ...]:

@@ -155,6 +155,7 @@ def paper(
     recipes: Annotated[Path, typer.Option("--recipes", help="Folder of the image recipes.")] = Path("recipes"),
     jobs: JobsOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it will cost.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Run nothing: only show what has finished.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Make one of the paper's tables or figures: its cost first, the paper beside what was measured at the end."""
@@ -162,7 +163,7 @@ def paper(
     from mqnet.experiment.paper.scales import Changes
 
     changes = Changes(pressing.seeds_of(seeds) if seeds is not None else None, rounds, budget, pool_size)
-    pressing.press(name, scale, data, out, recipes, changes, jobs, dry_run, json)
+    pressing.press(name, scale, data, out, recipes, changes, jobs, dry_run, show, json)
 
 
 @app.command()

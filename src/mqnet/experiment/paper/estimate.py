@@ -21,12 +21,16 @@ SLOWEST = ("similar", "mqnet", "coreset", "badge", "ccal", "ll")
 
 @dataclass(frozen=True)
 class Estimate:
-    """Campaigns in all and finished, the seconds the missing ones will take side by side, and how that is known."""
+    """Campaigns in all and finished, the seconds the missing ones will take side by side, and how that is known.
+
+    `more` are lines about what will be trained, where that is known.
+    """
 
     n_cells: int
     n_finished: int
     seconds: float
     how: str
+    more: tuple[str, ...] = ()
 
 
 def estimate(out: Path, cells: Sequence[Cell], jobs: int) -> Estimate:
@@ -42,7 +46,9 @@ def estimate(out: Path, cells: Sequence[Cell], jobs: int) -> Estimate:
             seconds.setdefault(cell.strategy_label, []).append(found)
     trained = run_cost(out, missing, jobs)
     if trained is not None:  # images: a timed round would be a wait
-        return Estimate(len(cells), len(cells) - len(missing), trained.seconds, "; ".join(trained.lines))
+        return Estimate(
+            len(cells), len(cells) - len(missing), trained.seconds, "from timed steps", tuple(trained.lines)
+        )
     unknown = [cell for cell in missing if cell.strategy_label not in seconds]
     pace, how = 0.0, "at the pace of the finished ones"
     if unknown:
