@@ -155,4 +155,6 @@ def _print_table(table: Table) -> None:
     for row in table.rows:
         shown.add_row(*row)
     console.print(shown)
+    for note in table.notes:
+        console.print(note, highlight=False)
     console.print()

@@ -39,16 +39,22 @@ def split(
     """Some classes, drawn by seed, are known; items of the others are the junk that makes up `ood_share` of the pool.
 
     Without `pool_size` all training items of the known classes are in the pool; with it the pool is no larger than
-    that, at the same share.
+    that, at the same share. `reserve` items, junk at that share too, are set apart first. Where the pool leaves as many
+    over it is the same with and without them, so that campaigns stay paired; where it does not it is smaller.
     """
     n_known = _n_known(len(data.classes), known_classes, known_class_share)
     key = Key(seed).child("scenario", "split")
     drawn = np.sort(key.child("classes").numpy().permutation(len(data.classes))[:n_known])
     inside = np.flatnonzero(np.isin(data.train.labels, drawn))
     outside = np.flatnonzero(~np.isin(data.train.labels, drawn))
-    n_in, n_out = composition(len(inside), len(outside), ood_share, pool_size)
     known_order = _shuffled(key.child("known"), inside)
     junk_order = _shuffled(key.child("junk", str(ood_share)), outside)
+    n_in, n_out = composition(len(inside), len(outside), ood_share, pool_size)
+    reserved_out = round(ood_share * reserve) if reserve else 0
+    left_in, left_out = len(inside) - (reserve - reserved_out), len(outside) - reserved_out
+    if n_in > left_in or n_out > left_out:
+        _check_reserve(reserve, reserved_out, len(inside), len(outside))
+        n_in, n_out = composition(left_in, left_out, ood_share, pool_size)
     rows = np.sort(np.concatenate([known_order[:n_in], junk_order[:n_out]]))
     number = np.full(len(data.classes), OOD_CLASS, dtype=np.int64)
     number[drawn] = np.arange(n_known)
@@ -58,7 +64,7 @@ def split(
         labels=number[train.labels[rows]],
         test=data.test.of_classes(drawn),
         classes=tuple(data.classes[i] for i in drawn),
-        reserved=_reserve(train, number, known_order[n_in:], junk_order[n_out:], ood_share, reserve),
+        reserved=_reserved(train, number, known_order[left_in:], junk_order[left_out:]) if reserve else None,
     )
 
 
@@ -118,22 +124,18 @@ def _shuffled(key: Key, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return rows[key.numpy().permutation(len(rows))]
 
 
-def _reserve(
-    train: Labelled,
-    number: NDArray[np.int64],
-    known: NDArray[np.int64],
-    junk: NDArray[np.int64],
-    ood_share: float,
-    n: int,
-) -> Labelled | None:
-    """`n` of the items that are not in the pool, junk at its share, so that the pool is the same with and without."""
-    if n == 0:
-        return None
-    n_out = round(ood_share * n)
-    if n - n_out > len(known) or n_out > len(junk):
+def _check_reserve(n: int, n_out: int, n_known: int, n_junk: int) -> None:
+    """Something must be left for a pool."""
+    if n - n_out >= n_known or n_out > n_junk:
         raise ConfigError(
-            f"{n} items outside the pool are needed for an independent validation set, but {len(known)} known and "
-            f"{len(junk)} junk items are left. Lower pool_size."
+            f"an independent validation set of {n} items, as many as a query holds, takes {n - n_out} known and "
+            f"{n_out} junk items, but the data has {n_known} and {n_junk} for it and the pool. Lower the budget."
         )
-    rows = np.sort(np.concatenate([known[: n - n_out], junk[:n_out]]))
+
+
+def _reserved(
+    train: Labelled, number: NDArray[np.int64], known: NDArray[np.int64], junk: NDArray[np.int64]
+) -> Labelled:
+    """These items with their classes among the known ones."""
+    rows = np.sort(np.concatenate([known, junk]))
     return Labelled(train.pool.subset(train.pool.ids.take(rows)), number[train.labels[rows]])

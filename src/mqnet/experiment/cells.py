@@ -17,7 +17,8 @@ from mqnet.experiment.config import DATA_KEYS, ExperimentConfig, ScenarioSection
 from mqnet.loop.learner import as_plugin, make_model, make_strategy
 from mqnet.loop.spaces import CODED, holds_images
 from mqnet.registry import DATASET, load_plugin
-from mqnet.types import Plugin
+from mqnet.store.ledger import sure_labels
+from mqnet.types import Costs, Plugin
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ def grid(config: ExperimentConfig) -> list[Cell]:
     for share in config.scenario.ood_share:
         # a split draws other classes, of other sizes, with every seed; a cross is as large with one as with another
         for seed in config.grid.seeds if config.scenario.kind == "split" else config.grid.seeds[:1]:
-            open_scenario(config.scenario, share, seed)
+            for reserve in sorted({0, *(_reserve(config, strategy) for strategy, _ in strategies)}):
+                open_scenario(config.scenario, share, seed, reserve)
     cells: list[Cell] = []
     for share in config.scenario.ood_share:
         for seed in config.grid.seeds:
@@ -113,17 +115,21 @@ def open_dataset(section: ScenarioSection) -> Dataset:
 def open_scenario(section: ScenarioSection, ood_share: float, seed: int, reserve: int = 0) -> Scenario:
     """The pool, truth and test items of one OOD share and seed: the same for every strategy.
 
-    `reserve` items outside the pool are labelled for strategies that learn from an independent validation set.
+    `reserve` items outside the pool are labelled for strategies that learn from an independent validation set; where
+    the data leave too few beside it, the pool of these strategies is smaller.
     """
     return _open_scenario(section.model_dump_json(), ood_share, seed, reserve)
 
 
 def reserve_for(cell: Cell) -> int:
     """How many items a cell's strategy wants beside the pool: as many as a query holds, or none."""
-    if cell.strategy.options.get("validation") != "random":
+    return _reserve(cell.config, cell.strategy)
+
+
+def _reserve(config: ExperimentConfig, strategy: Plugin) -> int:
+    if strategy.options.get("validation") != "random":
         return 0
-    campaign = cell.config.campaign
-    return int(campaign.budget // max(campaign.cost_known, campaign.cost_ood))
+    return sure_labels(config.campaign.budget, Costs(config.campaign.cost_known, config.campaign.cost_ood))
 
 
 @lru_cache(maxsize=2)  # keyed by the section's text: the cells of a grid share data sets and pools

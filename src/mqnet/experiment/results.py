@@ -25,6 +25,11 @@ NEEDED = tuple(
     name for name in COLUMNS if name not in {f.name for f in fields(RoundResult) if f.default is not MISSING}
 )
 INTEGERS = ("round", "n_known", "n_ood")
+STANDING = ("round", "accuracy", "spent", "n_known", "n_ood", "recall_known")
+"""What a campaign's last round says of the rounds it did not reach; the other numbers are of a query never made."""
+
+Setting = tuple[str, float, float]
+"""Scenario, cost of an OOD label, OOD share."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,11 @@ def _row(record: dict[str, str]) -> Row:
 
 @dataclass(frozen=True)
 class Curves:
-    """Every seed's rounds of one strategy at one scenario and OOD share, as arrays [seeds, rounds]."""
+    """Every seed's rounds of one strategy at one scenario and OOD share, as arrays [seeds, rounds].
+
+    As many rounds as the longest campaign of the setting had, whatever its strategy: what is averaged over rounds is
+    averaged over the same ones. A campaign that ended before (its pool or its total budget used up) stands still.
+    """
 
     scenario: str
     strategy: str
@@ -121,21 +130,27 @@ class Results:
     `plugins` says which strategy with which options stands behind a label; without it the label tells.
     """
 
-    def __init__(self, rows: Iterable[Row], plugins: Mapping[str, Plugin] | None = None) -> None:
+    def __init__(
+        self,
+        rows: Iterable[Row],
+        plugins: Mapping[str, Plugin] | None = None,
+        lengths: Mapping[Setting, int] | None = None,
+    ) -> None:
         self.rows = tuple(rows)
+        self._lengths = dict(lengths) if lengths is not None else _lengths(self.rows)
         self._plugins = dict(plugins or {})
         self.costs = tuple(dict.fromkeys(row.cost_ood for row in self.rows))
         grouped: dict[tuple[str, float, str], dict[int, list[RoundResult]]] = {}
         costs: dict[str, float] = {}
+        n_rounds: dict[tuple[str, float], int] = {}
         for row in self.rows:
             scenario = row.scenario if len(self.costs) < 2 else f"{row.scenario}, OOD cost {row.cost_ood:g}"
             costs[scenario] = row.cost_ood
+            n_rounds[scenario, row.ood_share] = self._lengths[row.scenario, row.cost_ood, row.ood_share]
             grouped.setdefault((scenario, row.ood_share, row.strategy), {}).setdefault(row.seed, []).append(row.result)
         self._curves: dict[tuple[str, float, str], Curves] = {}
         for key, by_seed in grouped.items():
-            n_rounds = max(len(rounds) for rounds in by_seed.values())
-            # a campaign that ran out of pool has fewer rounds: its last one stands for those it did not reach
-            rows_ = tuple((*rounds, *[rounds[-1]] * (n_rounds - len(rounds))) for rounds in by_seed.values())
+            rows_ = tuple(_as_long_as(n_rounds[key[:2]], rounds) for rounds in by_seed.values())
             self._curves[key] = Curves(key[0], key[2], key[1], tuple(by_seed), rows_, costs[key[0]])
 
     @cached_property
@@ -187,7 +202,7 @@ class Results:
         ]
         if strategies:
             rows.sort(key=lambda row: list(strategies).index(row.strategy))
-        return Results(rows, self._plugins)
+        return Results(rows, self._plugins, self._lengths)  # as long as with the strategies that are left out
 
     def get(self, scenario: str, ood_share: float, strategy: str) -> Curves | None:
         """The curves of one strategy, None where it has not run."""
@@ -201,6 +216,24 @@ class Results:
             return None
         seeds = [seed for seed in present[0].seeds if all(seed in curves.seeds for curves in present)]
         return [curves.of_seeds(seeds) for curves in present] if seeds else None
+
+
+def _lengths(rows: Iterable[Row]) -> dict[Setting, int]:
+    """The rounds of the longest campaign of every setting."""
+    n_rounds: dict[tuple[Setting, str, int], int] = {}
+    for row in rows:
+        campaign = (row.scenario, row.cost_ood, row.ood_share), row.strategy, row.seed
+        n_rounds[campaign] = n_rounds.get(campaign, 0) + 1
+    out: dict[Setting, int] = {}
+    for (setting, *_), n in n_rounds.items():
+        out[setting] = max(n, out.get(setting, 0))
+    return out
+
+
+def _as_long_as(n_rounds: int, rounds: Sequence[RoundResult]) -> tuple[RoundResult, ...]:
+    """These rounds and, up to `n_rounds`, what the last one says of those the campaign did not reach."""
+    absent: dict[str, Any] = {field.name: math.nan for field in fields(RoundResult) if field.name not in STANDING}
+    return (*rounds, *[replace(rounds[-1], **absent)] * (n_rounds - len(rounds)))
 
 
 def _from_label(label: str) -> Plugin:

@@ -22,7 +22,7 @@ from mqnet.models.base import FittedModel
 from mqnet.models.encode import encode_items
 from mqnet.oracles.simulated import SimulatedOracle, Truth
 from mqnet.store.ledger import n_known, n_ood, spent
-from mqnet.types import Oracle, Selection
+from mqnet.types import LedgerLine, Oracle, Outcome, Selection
 from mqnet.view import OOD_CLASS, RoundView
 
 LOGITS = frozenset({"logits"})
@@ -32,8 +32,9 @@ LOGITS = frozenset({"logits"})
 class RoundResult:
     """What is reported of a round: `accuracy` of the model that ranked its query, the labels it was trained after.
 
-    NaN where a number does not exist (no purity score, no test items, an empty query). `peak_mb` is the process's
-    highest resident memory while the round was fitted, encoded and ranked, with libraries and data.
+    `n_known` and `n_ood` count answers; `query_known_share` and `recall_known` what the bought items are in truth. NaN
+    where a number does not exist (no purity score, no test items, an empty query). `peak_mb` is the process's highest
+    resident memory while the round was fitted, encoded and ranked, with libraries and data.
     """
 
     round: int
@@ -104,7 +105,7 @@ def round_results(learner: ActiveLearner, truth: Truth) -> list[RoundResult]:
             continue
         before = [line for line in lines if line.round < record.round]
         query = [line for line in lines if line.round == record.round]
-        asked = n_known(query) + n_ood(query)
+        in_query, n_asked = _truly_known(query, truth)
         stored = {name: value for name, value in record.metrics.items() if name in measured}
         values: dict[str, float] = {"accuracy": float("nan"), "purity_auroc": float("nan")} | stored
         out.append(
@@ -113,12 +114,20 @@ def round_results(learner: ActiveLearner, truth: Truth) -> list[RoundResult]:
                 spent=spent(before),
                 n_known=n_known(before),
                 n_ood=n_ood(before),
-                query_known_share=n_known(query) / asked if asked else float("nan"),
-                recall_known=(n_known(before) + n_known(query)) / n_pool_known if n_pool_known else float("nan"),
+                query_known_share=in_query / n_asked if n_asked else float("nan"),
+                recall_known=(_truly_known(before, truth)[0] + in_query) / n_pool_known
+                if n_pool_known
+                else float("nan"),
                 **values,
             )  # pyright: ignore[reportArgumentType]  # the stored measurements are the fields left over
         )
     return out
+
+
+def _truly_known(lines: Sequence[LedgerLine], truth: Truth) -> tuple[int, int]:
+    """How many of the bought items are known items in truth, whatever was answered, and how many were bought."""
+    bought = [line.item for line in lines if line.answer is not Outcome.SKIP]
+    return int((truth.of(bought) >= 0).sum()), len(bought)
 
 
 @dataclass(frozen=True)

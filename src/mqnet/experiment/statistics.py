@@ -63,7 +63,8 @@ def oracle_gap(strategy: Floats, random: Floats, oracle: Floats) -> Interval:
     """Share of the gap between random and perfect purity that a strategy closes, from AULCs [S] of the same seeds.
 
     A ratio of means over seeds, its interval by bootstrap over seeds. It says nothing where the oracle gains nothing:
-    then all three are NaN. One seed has no interval.
+    then all three are NaN. One seed has no interval, and neither has a gap that vanishes in more than 2.5% of the
+    resamples: there the ratio has no bound, and a quantile of the other resamples would feign one.
     """
     gain, gap = strategy - random, oracle - random
     if gap.mean() <= 0:
@@ -71,10 +72,13 @@ def oracle_gap(strategy: Floats, random: Floats, oracle: Floats) -> Interval:
     if len(gain) < 2:
         return Interval(float(gain.mean() / gap.mean()), float("nan"), float("nan"))
     drawn = np.random.Generator(np.random.Philox(key=0)).integers(len(gain), size=(N_RESAMPLES, len(gain)))
-    below = gap[drawn].mean(axis=1)
-    ratios = np.where(below > 0, gain[drawn].mean(axis=1) / np.where(below > 0, below, 1.0), np.nan)
-    low, high = np.nanquantile(ratios, [0.025, 0.975])
-    return Interval(float(gain.mean() / gap.mean()), float(low), float(high))
+    resampled = gap[drawn].mean(axis=1)
+    value = float(gain.mean() / gap.mean())
+    there = resampled > 0
+    if there.mean() < 0.975:
+        return Interval(value, float("nan"), float("nan"))
+    low, high = np.quantile(gain[drawn].mean(axis=1)[there] / resampled[there], [0.025, 0.975])
+    return Interval(value, float(low), float(high))
 
 
 def auroc(scores: Floats, positive: NDArray[np.bool_]) -> float:

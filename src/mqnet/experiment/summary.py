@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mqnet.experiment.notes import reserve_notes
 from mqnet.experiment.results import Curves, Results
 from mqnet.experiment.statistics import Interval, aulc, aulc_cost, oracle_gap, paired_difference
 from mqnet.experiment.tables.shape import Table
@@ -45,7 +46,7 @@ def summarise(results: Results, scenario: str, ood_share: float) -> list[Summary
                 accuracy=curves["accuracy"][:, -1],
                 aulc=aulc(curves["accuracy"]),
                 aulc_cost=aulc_cost(curves["accuracy"], curves["spent"]),
-                known_share=float(np.nanmean(curves["query_known_share"])),
+                known_share=_mean(curves["query_known_share"]),
                 wasted=float(curves.cost_ood * wasted(curves)[:, -1].mean()),
                 purity_auroc=_mean(curves["purity_auroc"]),
                 over_random=paired_difference(*[aulc(c["accuracy"]) for c in versus]) if versus else None,
@@ -69,13 +70,15 @@ def _table(results: Results, scenario: str, share: float) -> Table:
     rows = summarise(results, scenario, share)
     n_seeds = max((len(row.accuracy) for row in rows), default=0)
     seeds = f"{n_seeds} seed{'s' if n_seeds != 1 else ''}"
+    shown = tuple(_row(row) for row in rows)
     return Table(
         title=f"{scenario}, {share:.0%} OOD, {seeds}",
         columns=(
             "strategy", "final accuracy", "AULC", "AULC-cost", "over random (AULC, points)", "oracle gap closed",
             "known in queries", "spent on OOD", "purity AUROC",
         ),
-        rows=tuple(_row(row) for row in rows),
+        rows=shown,
+        notes=reserve_notes(results, shown),
     )  # fmt: skip
 
 
@@ -87,7 +90,7 @@ def _row(row: Summary) -> tuple[str, ...]:
         f"{100 * row.aulc_cost.mean():.2f}",
         points(row.over_random),
         interval(row.gap_closed),
-        f"{row.known_share:.0%}",
+        _share(row.known_share),
         f"{row.wasted:.0f}",
         "" if np.isnan(row.purity_auroc) else f"{row.purity_auroc:.3f}",
     )
@@ -106,12 +109,12 @@ def compact(results: Results) -> list[Table]:
                 f"{100 * row.aulc.mean():.2f}",
                 f"{100 * row.over_random.value:+.2f}" if row.over_random else "",
                 f"{row.gap_closed.value:.2f}" if row.gap_closed and not np.isnan(row.gap_closed.value) else "",
-                f"{row.known_share:.0%}",
+                _share(row.known_share),
                 f"{row.wasted:.0f}",
             )
             for row in rows
         )
-        out.append(Table(full.title, head, found))
+        out.append(Table(full.title, head, found, full.notes))
     return out
 
 
@@ -211,6 +214,10 @@ def favourite_of(strategies: Sequence[str]) -> str:
         if name.startswith("mqnet"):
             return name
     return next((name for name in reversed(strategies) if name not in (RANDOM, ORACLE)), RANDOM)
+
+
+def _share(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.0%}"
 
 
 def _mean(values: np.ndarray) -> float:

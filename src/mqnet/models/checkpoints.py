@@ -64,11 +64,11 @@ class Saver:
     checkpoints: Checkpoints
     name: str
     clock: Callable[[], float] = time.monotonic
-    _wait: float = SECONDS_BETWEEN
+    _wait: float = field(init=False)
     _since: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self._since = self.clock()
+        self._wait, self._since = SECONDS_BETWEEN, self.clock()
 
     def due(self) -> bool:
         """Whether it is time."""

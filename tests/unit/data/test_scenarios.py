@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mqnet.data.digits import digits
 from mqnet.data.labelled import Dataset, Labelled
 from mqnet.data.pools import ArrayPool
-from mqnet.data.scenarios import composition, cross, split
+from mqnet.data.scenarios import Scenario, composition, cross, split
 from mqnet.errors import ConfigError
 
 N_CLASSES, PER_CLASS = 5, 40
@@ -71,6 +71,39 @@ def test_a_pool_of_given_size_has_the_same_share() -> None:
     capped = split(_data(), seed=0, ood_share=0.3, known_classes=3, pool_size=10_000)
     whole = split(_data(), seed=0, ood_share=0.3, known_classes=3)
     assert capped.pool.fingerprint() == whole.pool.fingerprint()
+
+
+def _held(found: Scenario) -> set[tuple[float, ...]]:
+    assert found.reserved is not None
+    return {tuple(row) for row in _rows(found.reserved.pool).tolist()}
+
+
+def test_a_reserve_leaves_the_pool_alone_where_enough_is_left_over() -> None:
+    options = {"seed": 4, "ood_share": 0.4, "known_classes": 2, "pool_size": 100}
+    alone, beside = split(_data(), **options), split(_data(), **options, reserve=30)
+    assert beside.pool.fingerprint() == alone.pool.fingerprint()  # 60 + 18 of 80 known items, 40 + 12 of 120 others
+    assert alone.reserved is None
+    assert (len(beside.reserved.labels), int((beside.reserved.labels < 0).sum())) == (30, 12)
+    assert not _held(beside) & {tuple(row) for row in _rows(beside.pool).tolist()}
+
+
+@pytest.mark.parametrize("pool_size", [None, 130])
+def test_a_reserve_is_taken_before_the_pool_where_too_few_are_left_over(pool_size: int | None) -> None:
+    options = {"seed": 4, "ood_share": 0.4, "known_classes": 2, "pool_size": pool_size}
+    alone, beside = split(_data(), **options), split(_data(), **options, reserve=30)
+    rows = {tuple(row) for row in _rows(beside.pool).tolist()}
+    assert rows < {tuple(row) for row in _rows(alone.pool).tolist()}
+    assert not _held(beside) & rows
+    # 62 of 80 known items are left for the pool, and junk at its share: 62 / 0.6 items
+    assert (len(beside.labels), int((beside.labels < 0).sum())) == (103, 41)
+    original = _rows(beside.reserved.pool)[:, 0].astype(int)
+    expected = [beside.classes.index("abcde"[c]) if "abcde"[c] in beside.classes else -1 for c in original]
+    assert beside.reserved.labels.tolist() == expected
+
+
+def test_a_reserve_that_leaves_no_pool_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"takes 84 known and 56 junk items, but the data has 80 and 120"):
+        split(_data(), seed=0, ood_share=0.4, known_classes=2, reserve=140)
 
 
 def test_a_seed_gives_the_same_scenario_again_and_another_one_another() -> None:

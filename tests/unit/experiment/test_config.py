@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mqnet.errors import ConfigError, PluginError
-from mqnet.experiment.cells import grid
+from mqnet.experiment.cells import grid, reserve_for
 from mqnet.experiment.config import load_config, parse_config
 
 GOOD = {"scenario": {"known_classes": 4}, "grid": {"strategies": ["random"]}}
@@ -113,6 +113,18 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     assert config.scenario.train == tmp_path / "data" / "a.npy"
     assert config.scenario.table == Path("/abs/t.csv")
     assert config.plugins == (tmp_path / "mine.py",)
+
+
+def test_an_independent_validation_set_is_as_large_as_a_query_and_refused_where_there_is_none() -> None:
+    strategies = ["random", {"name": "mqnet", "validation": "random"}]
+    raw = {
+        **_with("grid", strategies=strategies, seeds=[0]),
+        "campaign": {"budget": 0.3, "cost_known": 0.1, "cost_ood": 0.1},
+    }
+    assert [reserve_for(cell) for cell in grid(parse_config(raw))] == [0, 3]  # 0.3 // 0.1 is 2
+    raw["campaign"] = {"budget": 2000}
+    with pytest.raises(ConfigError, match="independent validation set of 2000 items"):
+        grid(parse_config(raw))
 
 
 def test_a_cells_digest_is_what_defines_the_campaign() -> None:

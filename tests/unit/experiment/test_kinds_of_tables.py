@@ -13,6 +13,7 @@ import pytest
 from mqnet.errors import ConfigError, InputError, PluginError
 from mqnet.experiment.results import Results, Row
 from mqnet.experiment.simulate import RoundResult
+from mqnet.experiment.summary import compact, tables
 from mqnet.experiment.tables import Table, render, table
 from mqnet.experiment.tables.render import escape_latex
 from mqnet.types import Plugin
@@ -244,6 +245,14 @@ def test_kinds_and_options_are_named() -> None:
         table(Results([]), "final")
     with pytest.raises(ConfigError, match=r"no format is called 'html'\."):
         render(table(results, "final"), "html")
+
+
+def test_every_table_says_who_learned_from_labels_that_were_not_charged() -> None:
+    results = Results([_row(name, 0.5) for name in ("mqnet", "mqnet(validation=random)", "random")])
+    for notes in (table(results, "final").notes, tables(results)[0].notes, compact(results)[0].notes):
+        assert "mqnet(validation=random): learns from" in notes[-1]
+        assert "not charged" in notes[-1]
+    assert not any("charged" in note for note in table(results.only(strategies=["mqnet", "random"]), "final").notes)
 
 
 def test_results_can_be_narrowed() -> None:

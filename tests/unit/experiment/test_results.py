@@ -12,6 +12,7 @@ import pytest
 from mqnet.errors import InputError
 from mqnet.experiment.results import COLUMNS, Results, Row, read_rows, write_rows
 from mqnet.experiment.simulate import RoundResult
+from mqnet.experiment.statistics import aulc
 
 NAN = math.nan
 BASE = RoundResult(1, 0.1, 20.0, 15, 5, 0.75, NAN, 0.3, 0.01, 0.02, 0.03, 0.04)
@@ -71,3 +72,19 @@ def test_a_campaign_that_ran_out_of_pool_stands_still() -> None:
     curves = Results(rows).get("split, digits", 0.4, "random")
     assert curves is not None
     assert curves["accuracy"] == pytest.approx(np.array([[0.1, 0.2, 0.3], [0.9, 0.9, 0.9]]))
+    # what was not asked has no share, and took no time
+    for name in ("query_known_share", "purity_auroc", "seconds_fit"):
+        assert np.isnan(curves[name][1, 1:]).all()
+    assert curves["query_known_share"][:, 0].tolist() == [0.75, 0.75]
+
+
+def test_every_strategy_of_a_setting_is_averaged_over_the_same_rounds() -> None:
+    """One curve, accuracy against spending: who spends twice as much a round ends after half of the rounds."""
+    fast = [_row("fast", 0, r, min(0.9, 0.1 + 0.2 * r)) for r in (1, 2, 3)]
+    slow = [_row("slow", 0, r, 0.1 * r) for r in (1, 2, 3, 4, 5)]
+    other = [_row("slow", 0, r, 0.5, share=0.2) for r in range(1, 9)]
+    for results in (Results([*fast, *slow, *other]), Results([*fast, *slow, *other]).only(strategies=["fast"])):
+        curves = results.get("split, digits", 0.4, "fast")
+        assert curves is not None
+        assert curves["accuracy"] == pytest.approx(np.array([[0.3, 0.5, 0.7, 0.7, 0.7]]))
+        assert aulc(curves["accuracy"]) == pytest.approx([(0.5 + 0.7 + 0.7 + 0.7) / 4])

@@ -9,6 +9,9 @@ import pytest
 
 import mqnet
 from mqnet.errors import ConfigError, InputError
+from mqnet.experiment.simulate import run_campaign
+from mqnet.loop.learner import ActiveLearner, as_pool
+from mqnet.oracles.simulated import NoisyOracle, Truth
 
 CENTRES = {"cat": (4.0, 0.0), "dog": (0.0, 4.0), "junk": (-4.0, -4.0)}
 
@@ -50,6 +53,21 @@ def test_costs_differ_and_none_is_junk() -> None:
     plain = mqnet.simulate(pool.astype(np.float32), truth, **options)
     assert [(r.n_known, r.n_ood) for r in plain] == [(r.n_known, r.n_ood) for r in _run(cost_ood=2.0)]
     assert all(r.spent == r.n_known + 2.0 * r.n_ood <= 6 * r.round for r in plain)
+
+
+def test_shares_count_what_items_are_not_what_a_mistaken_annotator_said() -> None:
+    vectors, names = _items(90, 0)
+    classes = ("cat", "dog")
+    pool = as_pool(vectors.astype(np.float32))
+    labels = np.array([classes.index(name) if name in classes else -1 for name in names])
+    truth = Truth(pool.ids, labels, classes)
+    learner = ActiveLearner(pool, classes, budget=30, rounds=2, strategy="random", truth=truth)
+    first, second = run_campaign(learner, NoisyOracle(truth, misses_ood=1.0), truth)
+    rounds = [truth.of([line.item for line in learner.ledger if line.round == r]) >= 0 for r in range(3)]
+    assert (second.n_known, second.n_ood) == (60, 0)  # every answer names a class
+    assert [first.query_known_share, second.query_known_share] == [rounds[1].mean(), rounds[2].mean()]
+    assert first.recall_known == (rounds[0].sum() + rounds[1].sum()) / (labels >= 0).sum() < 1
+    assert second.recall_known == 1.0  # the whole pool is bought
 
 
 def test_an_oracle_strategy_may_be_simulated() -> None:

@@ -63,6 +63,19 @@ def test_oracle_gap_is_a_ratio_of_means() -> None:
     assert math.isnan(oracle_gap(random, oracle, random).value)  # the oracle gains nothing: there is no gap
 
 
+def test_a_gap_that_may_not_exist_has_no_interval() -> None:
+    random = np.array([0.70, 0.71, 0.69, 0.70, 0.705])
+    gap = np.array([0.03, -0.015, -0.01, 0.02, -0.005])  # 0.004 on average, at most 0 in a third of the resamples
+    found = oracle_gap(random + np.array([0.01, 0.0, 0.01, 0.005, 0.0]), random, random + gap)
+    assert found.value == pytest.approx(0.005 / 0.004)
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+    # only 1 of 4 ** 4 resamples holds nothing but the last seed: far below 2.5%, the interval stands
+    sure = np.array([0.03, 0.03, 0.03, -0.001])
+    kept = oracle_gap(random[:4] + sure / 2, random[:4], random[:4] + sure)
+    assert (kept.low, kept.high) == pytest.approx((0.5, 0.5))
+
+
 def test_oracle_gap_covers_the_truth() -> None:
     # 20 seeds, the strategy closes 60% of a gap of 0.1: about 19 of 20 intervals hold 0.6
     random, n_held = np.random.default_rng(0), 0

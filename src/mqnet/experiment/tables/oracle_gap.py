@@ -41,7 +41,8 @@ def oracle_gap_closed(results: Results) -> Table:
         ("strategy", *columns, "mean"),
         tuple((*row, mean.text) for row, mean in zip(body.rows, means, strict=True)),
         ("(AULC - AULC of random) / (AULC of oracle-purity - AULC of random), a ratio of means over seeds, with its "
-         "95% interval by bootstrap over seeds; empty where perfect purity gains nothing.",),
+         "95% interval by bootstrap over seeds; empty where perfect purity gains nothing, without an interval where it "
+         "gains nothing in more than 2.5% of the resamples.",),
         spans=(*spans, ("", 1)) if spans else (),
         best=(*body.best, *best),
         second=(*body.second, *second),

@@ -41,9 +41,9 @@ def phases(results: Results) -> Table:
 def _times(curves: list[Curves]) -> list[str]:
     by_phase = [np.concatenate([one[f"seconds_{phase}"].ravel() for one in curves]) for phase in PHASES]
     means = [float(np.nanmean(values)) if np.isfinite(values).any() else 0.0 for values in by_phase]
-    # a campaign that ran out of pool repeats its last round in the curves: only rounds that took place are summed
+    # rounds that a campaign did not reach took no seconds
     campaigns = [
-        sum(np.nansum([getattr(result, f"seconds_{phase}") for phase in PHASES]) for result in dict.fromkeys(rounds))
+        sum(np.nansum([getattr(result, f"seconds_{phase}") for phase in PHASES]) for result in rounds)
         for one in curves
         for rounds in one.rows
     ]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mqnet.errors import InputError
+from mqnet.experiment.notes import reserve_notes
 from mqnet.experiment.results import Results
 from mqnet.experiment.tables.shape import Table
 from mqnet.registry import Registry
@@ -12,7 +15,7 @@ kind_of_table = TABLE.register
 
 
 def table(results: Results, kind: str, **options: object) -> Table:
-    """The table of this kind; an unknown kind or option is an error that lists the choices."""
+    """The table of this kind and what its results need said; an unknown kind or option is an error that lists them."""
     entry = TABLE.get(kind)
     checked = entry.check_options(options)
     if not results.settings:
@@ -20,4 +23,4 @@ def table(results: Results, kind: str, **options: object) -> Table:
     made: Table = entry.target(results, **checked)
     if not made.rows:
         raise InputError(f"table '{kind}' would be empty: the results hold nothing that belongs in it.")
-    return made
+    return replace(made, notes=(*made.notes, *reserve_notes(results, made.rows)))

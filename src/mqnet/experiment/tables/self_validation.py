@@ -17,5 +17,4 @@ def self_validation(results: Results) -> Table:
         "validation",
         "learns from",
         {"query": "query set", "random": "random set"},
-        ("The random set lies outside the pool and is not charged: its labels would cost a budget of their own.",),
     )
