@@ -19,8 +19,8 @@ from mqnet.experiment.figures.kinds import CAPTIONS, OF_RESULTS
 from mqnet.experiment.figures.landscape import landscapes
 from mqnet.experiment.figures.queries import query_composition
 from mqnet.experiment.figures.sheet import svg
+from mqnet.experiment.finished import Standing, standing
 from mqnet.experiment.results import Results
-from mqnet.experiment.standing import Standing, standing
 from mqnet.experiment.stored import stored_config, stored_results
 from mqnet.experiment.summary import RANDOM, Table, comparisons, favourite_of, gaps, tables, verdict
 from mqnet.experiment.tangents import has_mqnet, landscape_rows

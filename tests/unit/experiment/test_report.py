@@ -8,10 +8,10 @@ from html.parser import HTMLParser
 
 from mqnet.experiment.cells import grid
 from mqnet.experiment.config import CampaignSection, ExperimentConfig, GridSection, ScenarioSection
+from mqnet.experiment.finished import Standing
 from mqnet.experiment.report import POLICY, Subject, cautions, render
 from mqnet.experiment.results import Results, Row
 from mqnet.experiment.simulate import RoundResult
-from mqnet.experiment.standing import Standing
 from mqnet.experiment.tables.shape import Table
 
 HOSTILE = '<img src=x onerror="alert(1)">'

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from mqnet.experiment.finished import standing
 from mqnet.experiment.paper.press import Press
 from mqnet.experiment.report import Subject, render
 from mqnet.experiment.results import Results
-from mqnet.experiment.standing import standing
 from mqnet.experiment.tables.shape import Table
 from mqnet.store.blobs import write_durably
 

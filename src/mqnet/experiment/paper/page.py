@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from mqnet import __version__
 from mqnet.experiment.contests import contests, reading
+from mqnet.experiment.finished import standing
 from mqnet.experiment.paper import compare
 from mqnet.experiment.paper.pictures import Picture
 from mqnet.experiment.paper.press import Press
 from mqnet.experiment.paper.slopes import slope_tables
 from mqnet.experiment.results import Results
-from mqnet.experiment.standing import standing
 from mqnet.experiment.tables import table
 from mqnet.experiment.tables.shape import Table
 
