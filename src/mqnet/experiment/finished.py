@@ -24,6 +24,12 @@ class Standing:
         return self.n_cells - self.n_finished - len(self.failed)
 
 
+def _reason(note: str) -> str:
+    """The last line of what a failed campaign's note tells between its title and its configuration."""
+    told = note.partition("\n\n")[2].partition("\n\nstrategy: ")[0].strip()
+    return told.splitlines()[-1] if told else "no reason was kept"
+
+
 def standing(out: Path, cells: Sequence[Cell]) -> Standing:
     """The standing of a grid's cells in a folder; a campaign that failed and then finished has finished."""
     finished = 0
@@ -33,6 +39,5 @@ def standing(out: Path, cells: Sequence[Cell]) -> Standing:
         if (folder / "rounds.json").is_file():
             finished += 1
         elif (folder / "error.txt").is_file():
-            lines = (folder / "error.txt").read_text(encoding="utf-8").strip().splitlines()
-            failed.append((cell.title, lines[-1] if lines else "no reason was kept"))
+            failed.append((cell.title, _reason((folder / "error.txt").read_text(encoding="utf-8"))))
     return Standing(len({cell.digest for cell in cells}), finished, tuple(failed))
