@@ -58,7 +58,7 @@ def curves_of(figure: Figure) -> list[dict[str, np.ndarray]]:
     [
         ("accuracy", "round", "test accuracy (%)"),
         ("accuracy-cost", "cost spent (c_IN = 1)", "test accuracy (%)"),
-        ("known-share", "round", "known items in the query (%)"),
+        ("known-share", "round", "known in the query (%)"),
         ("wasted", "cost spent (c_IN = 1)", "OOD labels bought"),
         ("auroc", "round", "AUROC of the purity score"),
     ],

@@ -20,7 +20,7 @@ def known_share_over_rounds(results: Results) -> Figure:
         line(axes, curves, np.arange(1, share.shape[1] + 1), share)
         axes.set_ylim(0, 1.03)
 
-    return panels(results, draw, "round", "known items in the query (%)", in_percent=True, rounds=True)
+    return panels(results, draw, "round", "known in the query (%)", in_percent=True, rounds=True)
 
 
 def wasted_labels(results: Results) -> Figure:

@@ -12,6 +12,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from PIL import Image
 
 from mqnet.experiment.figures.look import COLUMN, FONT, PAGE, look
 from mqnet.experiment.results import Curves, Results
@@ -20,6 +21,7 @@ from mqnet.store.blobs import write_durably
 Format = Literal["png", "svg", "pdf"]
 FORMATS: tuple[Format, ...] = ("png", "svg", "pdf")
 DPI = 200
+COLOURS = 200
 LETTERS = 0.062
 """Inches a letter of the legend takes at `FONT` points, about."""
 
@@ -153,5 +155,9 @@ def save(figure: Figure, path: Path, form: Format) -> None:
     elif form == "pdf":
         figure.savefig(content, format="pdf", metadata={"CreationDate": None}, dpi=DPI)
     else:
-        figure.savefig(content, format="png", dpi=DPI)
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format="png", dpi=DPI)
+        # a palette holds all that a figure shows, in a third of the bytes
+        with Image.open(drawn) as picture:
+            picture.convert("RGB").quantize(COLOURS).save(content, format="png", optimize=True, dpi=(DPI, DPI))
     write_durably(path, content.getvalue())
