@@ -74,8 +74,9 @@ CAPTIONS: Mapping[str, str] = {
     "longer": f"Test accuracy over the rounds, and its paired lead over random. {BANDS}",
     "time-memory": "Mean seconds of a round by phase, and peak resident memory of the process that ran the campaign, "
     "libraries and data included (mark: mean over campaigns, line: range).",
-    "landscape": "The score (bright is high) over informativeness and purity, one campaign a panel: the unlabelled "
-    "pool, the round's query, and the tangent at its lowest-scored item; the steeper, the more informativeness counts.",
+    "landscape": "The score (bright is high) over informativeness (I) and purity (P), in deviations, one campaign a "
+    "panel: the unlabelled pool, the round's query, and the tangent at its lowest-scored item; the steeper, the more "
+    "informativeness counts.",
     "slope": "Steepness of the query's mean tangent: the higher, the more informativeness counts against purity. "
     "Medians over seeds, bands between quartiles; values beyond 0.05 and 20 are cut.",
 }

@@ -23,7 +23,12 @@ def score_landscape(found: Explanation) -> Figure:
     axes = figure.subplots()
     drawn = _draw(axes, found, size=24.0)
     figure.colorbar(drawn, ax=axes, label="meta-score", shrink=0.85)
-    _named(axes, found, f"purity: {found.purity} (deviations)", f"round {found.round}")
+    name_axes(
+        axes,
+        plain(f"informativeness: {found.informativeness} (deviations)"),
+        plain(f"purity: {found.purity} (deviations)"),
+        f"round {found.round}",
+    )
     legend(figure, [axes])
     return figure
 
@@ -39,13 +44,11 @@ def landscapes(rows: Sequence[Sequence[tuple[str, Explanation]]]) -> Figure:
             if j < len(row):
                 title, found = row[j]
                 _draw(axes, found, size=7.0)
-                _named(axes, found, f"purity: {found.purity} (z)" if j == 0 else None, title, unit="z")
+                # P and I: the names of scores alone fill a small panel
+                y = plain(f"P: {found.purity} (z)") if j == 0 else None
+                name_axes(axes, plain(f"I: {found.informativeness} (z)"), y, title)
     legend(figure, grid)
     return figure
-
-
-def _named(axes: Axes, found: Explanation, y: str | None, title: str, unit: str = "deviations") -> None:
-    name_axes(axes, plain(f"informativeness: {found.informativeness} ({unit})"), y, title)
 
 
 def _draw(axes: Axes, found: Explanation, size: float) -> QuadContourSet:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from mqnet.experiment.figures.look import FONT
 from mqnet.experiment.figures.sheet import legend, n_columns, name_axes, plain, rounds_axis, sheet
@@ -15,6 +16,8 @@ SHADES = ("#56B4E9", "#0072B2", "#CC79A7", "#882255", "#000000")
 MARKERS = ("o", "s", "^", "D", "v")
 FLOOR, CEILING = 0.05, 20.0
 """Beyond these one of the two scores does not count at all, and the ratio says nothing more."""
+
+TICKS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
 
 Slopes = Mapping[float, np.ndarray]
 """Slopes of whole queries [seeds, rounds] by OOD share."""
@@ -34,6 +37,10 @@ def slopes_over_rounds(found: Sequence[tuple[str, Slopes]]) -> Figure:
             axes.plot(rounds, middle, color=shade, marker=marker, ms=3, lw=1.1, label=f"{share:.0%} OOD")
             axes.fill_between(rounds, low, high, color=shade, alpha=0.10, lw=0)
         axes.set_yscale("log")
+        low, high = axes.get_ylim()  # before the ticks, which would widen it
+        axes.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.set_ylim(max(low, FLOOR / 1.1), min(high, CEILING * 1.1))
         axes.axhline(1, color="#777777", lw=0.7, ls="--")
         axes.text(0.98, 1.05, "both count alike", fontsize=FONT - 1, ha="right", color="#555555",
                   transform=axes.get_yaxis_transform())  # fmt: skip

@@ -33,7 +33,9 @@ def reading_of(results: Results) -> str:
     """Who wins, in words: for the default form, and for the paper's literal one where it ran."""
     who = [name for name in (compare.FAVOURITE, compare.LITERAL) if name in results.strategies]
     said = [reading(contests(results, name), name) for name in who]
-    return " ".join([*said, "A tie means not told apart by these seeds, not alike."])
+    if any("**ties**" in sentence for sentence in said):
+        said.append("A tie means not told apart by these seeds, not alike.")
+    return " ".join(dict.fromkeys(said))
 
 
 def page(press: Press, results: Results, command: str, shown: Sequence[Table], pictures: Sequence[Picture]) -> str:
