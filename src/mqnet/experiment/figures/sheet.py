@@ -21,7 +21,6 @@ from mqnet.store.blobs import write_durably
 Format = Literal["png", "svg", "pdf"]
 FORMATS: tuple[Format, ...] = ("png", "svg", "pdf")
 DPI = 200
-COLOURS = 200
 LETTERS = 0.062
 """Inches a letter of the legend takes at `FONT` points, about."""
 
@@ -157,7 +156,8 @@ def save(figure: Figure, path: Path, form: Format) -> None:
     else:
         drawn = io.BytesIO()
         figure.savefig(drawn, format="png", dpi=DPI)
-        # a palette holds all that a figure shows, in a third of the bytes
+        # a palette holds all that a figure shows, in a third of the bytes; this one also keeps colours of few pixels
         with Image.open(drawn) as picture:
-            picture.convert("RGB").quantize(COLOURS).save(content, format="png", optimize=True, dpi=(DPI, DPI))
+            reduced = picture.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        reduced.save(content, format="png", optimize=True, dpi=(DPI, DPI))
     write_durably(path, content.getvalue())

@@ -37,14 +37,16 @@ def slopes_over_rounds(found: Sequence[tuple[str, Slopes]]) -> Figure:
             axes.plot(rounds, middle, color=shade, marker=marker, ms=3, lw=1.1, label=f"{share:.0%} OOD")
             axes.fill_between(rounds, low, high, color=shade, alpha=0.10, lw=0)
         axes.set_yscale("log")
-        low, high = axes.get_ylim()  # before the ticks, which would widen it
         axes.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
         axes.yaxis.set_minor_locator(NullLocator())
-        axes.set_ylim(max(low, FLOOR / 1.1), min(high, CEILING * 1.1))
         axes.axhline(1, color="#777777", lw=0.7, ls="--")
         axes.text(0.98, 1.05, "both count alike", fontsize=FONT - 1, ha="right", color="#555555",
                   transform=axes.get_yaxis_transform())  # fmt: skip
         name_axes(axes, "round", "minus the slope (log scale)" if i % n_columns(len(grid)) == 0 else None, plain(label))
         rounds_axis(axes)
+    shown = np.concatenate(
+        [line.get_ydata() for axes in grid for line in axes.get_lines() if "OOD" in line.get_label()]
+    )
+    grid[0].set_ylim(max(shown.min() / 1.6, FLOOR / 1.1), min(shown.max() * 1.6, CEILING * 1.1))
     legend(figure, grid)
     return figure
