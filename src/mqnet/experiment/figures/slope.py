@@ -29,11 +29,15 @@ def slopes_over_rounds(found: Sequence[tuple[str, Slopes]]) -> Figure:
     Medians over seeds with the range between quartiles: a slope is a ratio, and one flat spot would decide a mean.
     """
     figure, grid = sheet(len(found), height=1.9, shared_y=True)
+    lowest: list[float] = []
+    highest: list[float] = []
     for i, (axes, (label, by_share)) in enumerate(zip(grid, found, strict=True)):
         for (share, slopes), shade, marker in zip(sorted(by_share.items()), SHADES, MARKERS, strict=False):
             steep = np.clip(-slopes, FLOOR, CEILING)
             rounds = np.arange(1, steep.shape[1] + 1)
             low, middle, high = np.quantile(steep, [0.25, 0.5, 0.75], axis=0)
+            lowest.append(float(middle.min()))
+            highest.append(float(middle.max()))
             axes.plot(rounds, middle, color=shade, marker=marker, ms=3, lw=1.1, label=f"{share:.0%} OOD")
             axes.fill_between(rounds, low, high, color=shade, alpha=0.10, lw=0)
         axes.set_yscale("log")
