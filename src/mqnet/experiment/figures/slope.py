@@ -48,9 +48,6 @@ def slopes_over_rounds(found: Sequence[tuple[str, Slopes]]) -> Figure:
                   transform=axes.get_yaxis_transform())  # fmt: skip
         name_axes(axes, "round", "minus the slope (log scale)" if i % n_columns(len(grid)) == 0 else None, plain(label))
         rounds_axis(axes)
-    shown = np.concatenate(
-        [line.get_ydata() for axes in grid for line in axes.get_lines() if "OOD" in line.get_label()]
-    )
-    grid[0].set_ylim(max(shown.min() / 1.6, FLOOR / 1.1), min(shown.max() * 1.6, CEILING * 1.1))
+    grid[0].set_ylim(max(min(lowest) / 1.6, FLOOR / 1.1), min(max(highest) * 1.6, CEILING * 1.1))
     legend(figure, grid)
     return figure
