@@ -2,99 +2,41 @@
 
     python benchmarks/numerics.py --quick
     python benchmarks/numerics.py --sizes 10000 50000 200000 1000000 --classes 4 40 --json out.json --plot out.png
-    python benchmarks/numerics.py --targets            # the sizes the project promises figures for
+    python benchmarks/numerics.py --baseline benchmarks/baselines/numerics.json        # what became slower
+    python benchmarks/numerics.py --targets                                            # the promises, pass or miss
 
 Each measurement runs in a child process of its own: inputs are made, the peak of the resident memory is reset, the
 call is timed. Implementations of a piece take turns (`--repeat`), each child also measures a plain copy and plain
-products. An implementation too slow for all picks runs fewer, and its time is scaled up (marked ~).
+products. An implementation too slow for all picks runs fewer, and its time is scaled up (marked ~). On a machine that
+others use, BENCH_CLOCK=processor with OMP_NUM_THREADS=1 counts the seconds that the process really had, on one core.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import os
-import subprocess
 import sys
-import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
+from benchmarks.harness import (  # noqa: E402
+    CLOCK,
+    Contender,
+    Job,
+    Record,
+    against_baseline,
+    compare,
+    machine_rates,
+    measure,
+)
+from benchmarks.targets import LONG_JOBS, TARGET_JOBS, verdicts  # noqa: E402
 
-@dataclass(frozen=True)
-class Job:
-    """One implementation of one piece at one size."""
-
-    piece: str
-    implementation: str
-    n: int
-    d: int = 256
-    n_classes: int = 4
-    n_picks: int = 500
-    n_labelled: int = 5000
-
-    @property
-    def title(self) -> str:
-        return f"{self.piece} N={self.n:,} d={self.d} K={self.n_classes}"
-
-
-@dataclass(frozen=True)
-class Contender:
-    """How to run an implementation: largest N and most picks it is given (fewer picks are scaled up)."""
-
-    run: Callable[[Job, Any], Any]
-    most_items: int = 10**9
-    most_picks: int = 10**9
-
-
-def resident_mb(field: str) -> float:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(field + ":"):
-            return int(line.split()[1]) / 1024
-    return float("nan")
-
-
-def measure(call: Callable[[], Any]) -> tuple[float, float]:
-    """Seconds of one call, and the MB that the resident memory rose above where it stood."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-    before = resident_mb("VmRSS")
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start, resident_mb("VmHWM") - before
-
-
-def machine_rates() -> dict[str, float]:
-    """What this machine does now: bytes/s of a copy, flop/s of products as the kernels use them."""
-    import torch
-
-    from mqnet.numerics.products import row_products
-
-    def best(call: Callable[[], Any], work: float) -> float:
-        times: list[float] = []
-        for _ in range(4):
-            start = time.perf_counter()
-            call()
-            times.append(time.perf_counter() - start)
-        return work / min(times)
-
-    source = torch.ones(16_000_000)
-    target = torch.empty_like(source)
-    x, y, out = torch.randn(2048, 256), torch.randn(4096, 256), torch.empty(2048, 4096)
-    x64, y64 = x[:1024].double(), y[:1024].double()
-    flops = 2.0 * 2048 * 256 * 4096
-    return {
-        "copy_bytes": best(lambda: target.copy_(source), 2.0 * source.nbytes),
-        "mm_float32": best(lambda: torch.mm(x, y.T, out=out), flops),
-        "onednn_float32": best(lambda: row_products(x[:512], y), flops / 4),
-        "mm_float64": best(lambda: x64 @ y64.T, flops / 8),
-    }
+SCRIPT = Path(__file__).resolve()
 
 
 def inputs(job: Job) -> Any:
@@ -209,16 +151,16 @@ def contenders(piece: str) -> dict[str, Contender]:
         "k_means_plus_plus": {
             "mqnet": Contender(lambda job, data: kmeanspp.k_means_plus_plus(data[0], data[1], job.n_picks, stream())),
             "matrix-vector": Contender(
-                lambda job, data: slow_m.k_means_plus_plus_matvec(data[2], job.n_picks, stream()), 200_000
+                lambda job, data: slow_m.k_means_plus_plus_matvec(data[2], job.n_picks, stream()), most_entries=3e8
             ),
             "common loop": Contender(
-                lambda job, data: slow_m.k_means_plus_plus_common(data[2].numpy(), job.n_picks, 0), 50_000, 20
+                lambda job, data: slow_m.k_means_plus_plus_common(data[2].numpy(), job.n_picks, 0), 50_000, 20, 3e8
             ),
-            "scikit-learn": Contender(sklearn_seeding, 50_000, 100),
+            "scikit-learn": Contender(sklearn_seeding, 50_000, 100, 3e8),
             "scikit-activeml": Contender(skactiveml_badge, 20_000, 10),
         },
         "log_det_cmi": {
-            "mqnet": Contender(lambda job, data: submodular_logdet.log_det_cmi(*data, job.n_picks), 200_000),
+            "mqnet": Contender(lambda job, data: submodular_logdet.log_det_cmi(*data, job.n_picks), most_entries=2.2e9),
             "submodlib": Contender(submodlib("LogDeterminantConditionalMutualInformationFunction"), 2_000, 20),
         },
         "facility_location_cmi": {
@@ -268,68 +210,74 @@ def child(job: Job) -> dict[str, Any]:
     data = inputs(run)
     rates = machine_rates()
     contender.run(Job(**{**asdict(run), "n": 64, "n_picks": 2}), inputs(Job(**{**asdict(run), "n": 64})))  # warm-up
-    seconds, peak = measure(lambda: contender.run(run, data))
-    return {**asdict(job), "seconds": seconds * job.n_picks / picks, "scaled": picks < job.n_picks, "peak_mb": peak,
-            "limit_seconds": limit_seconds(job, rates), "rates": rates}  # fmt: skip
+    seconds, processor, peak, picked = measure(lambda: contender.run(run, data))
+    times = {"wall_seconds": seconds * job.n_picks / picks, "processor_seconds": processor * job.n_picks / picks}
+    record = {**asdict(job), **times, "seconds": times[f"{CLOCK}_seconds"], "scaled": picks < job.n_picks,
+              "peak_mb": peak, "limit_seconds": limit_seconds(job, rates), "rates": rates}  # fmt: skip
+    if job.piece == "facility_location_cmi" and job.implementation.startswith("mqnet") and job.n <= 50_000:
+        record["objective"] = objective(data, picked)
+    return record
 
 
-def measure_in_child(job: Job, timeout: float = 1800) -> dict[str, Any]:
-    """The child's record, or {"error": ...}."""
-    command = [sys.executable, str(Path(__file__).resolve()), "--child", json.dumps(asdict(job))]
-    environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment, check=False)
-    except subprocess.TimeoutExpired:
-        return {**asdict(job), "error": f"over {timeout} s"}
-    if done.returncode:
-        return {**asdict(job), "error": (done.stderr.strip().splitlines() or ["no message"])[-1]}
-    return json.loads(done.stdout.splitlines()[-1])
+def objective(data: Any, rows: Any) -> float:
+    """What the picks are worth, in float64, every item of the pool counted."""
+    from mqnet.numerics.submodular_facility import largest_cosine
+
+    pool, query, private = data
+    best, cap, floor = (largest_cosine(pool, part) for part in (pool.take(rows), query, private))
+    return float((best.minimum(cap) - floor.clamp_min(0.0)).clamp_min(0.0).sum())
 
 
-def compare(title: str, jobs: list[Job], repeat: int) -> list[dict[str, Any]]:
-    """All implementations of one piece in turns; prints the best time of each and its ratio to the first."""
-    records: dict[str, dict[str, Any]] = {}
-    for _ in range(repeat):
-        for job in jobs:
-            record = measure_in_child(job)
-            kept = records.get(job.implementation)
-            if kept is None or record.get("seconds", float("inf")) < kept.get("seconds", float("inf")):
-                records[job.implementation] = record
-    print(title, flush=True)
-    first = next(iter(records.values())).get("seconds")
-    for name, record in records.items():
-        if "error" in record:
-            print(f"  {name:16s} {record['error'][:90]}", flush=True)
-            continue
-        mark = "~" if record["scaled"] else " "
-        ratio = f"{record['seconds'] / first:8.2f} x" if first else ""
-        print(
-            f"  {name:16s}{mark}{record['seconds']:9.2f} s {ratio} peak +{record['peak_mb']:6.0f} MB"
-            f"  direct limit {record['limit_seconds']:7.2f} s = {record['limit_seconds'] / record['seconds']:5.0%}",
-            flush=True,
-        )
-    return list(records.values())
+def pieces(sizes: list[int], classes: list[int], names: list[str], n_picks: int, d: int) -> list[list[Job]]:
+    """The jobs of a grid, those that take turns together."""
+    out: list[list[Job]] = []
+    for piece in names:
+        labelled = 5000 if piece in ("nearest_similarity", "kth_distance") else 2000
+        for n in sizes:
+            for k in classes:
+                if k != classes[0] and piece in ("nearest_similarity", "kth_distance", "k_centre"):
+                    continue  # these do not see the classes
+                jobs = [Job(piece, name, n, d, k, n_picks, min(labelled, n // 2)) for name in contenders(piece)]
+                out.append([job for job in jobs if contenders(piece)[job.implementation].takes(job)])
+    return out
 
 
-def plot(records: list[dict[str, Any]], path: str) -> None:
+def plot(records: list[Record], path: str) -> None:
+    """Seconds against items, a panel for each piece: ours in strong colours, the others in grey."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(2, 3, figsize=(14, 8), constrained_layout=True)
+    figure, axes = plt.subplots(2, 3, figsize=(11, 6.4), constrained_layout=True, sharex=True)
     for piece, axis in zip(PIECES, axes.flat, strict=True):
-        series: dict[str, list[tuple[int, float]]] = {}
+        series: dict[tuple[str, int], list[tuple[int, float]]] = {}
         for record in records:
             if record["piece"] == piece and "seconds" in record:
-                name = f"{record['implementation']}, K={record['n_classes']}, d={record['d']}"
-                series.setdefault(name, []).append((record["n"], record["seconds"]))
-        for name, points in series.items():
-            points.sort()
-            axis.loglog(*zip(*points, strict=True), "o-", label=name)
-        axis.set(title=piece, xlabel="items", ylabel="seconds")
-        axis.legend(fontsize=7)
-    figure.savefig(path, dpi=110)
+                series.setdefault((record["implementation"], record["n_classes"]), []).append(
+                    (record["n"], record["seconds"])
+                )
+        greys = iter(("0.35", "0.5", "0.65", "0.35", "0.5", "0.65"))
+        seen: dict[str, Any] = {}
+        for (name, k), points in series.items():
+            ours = name.startswith("mqnet")
+            if name not in seen:
+                seen[name] = ("#d1495b" if "sampled" in name else "#00798c") if ours else next(greys)
+            shapes = {"4": "-", "40": "--"}
+            label = name if len({key[1] for key in series}) == 1 else f"{name}, K = {k}"
+            axis.loglog(
+                *zip(*sorted(points), strict=True), shapes.get(str(k), "-"), marker="o", markersize=3, label=label,
+                color=seen[name], linewidth=2 if ours else 1,
+            )  # fmt: skip
+        axis.set_title(piece.replace("_", " "), fontsize=10)
+        axis.grid(visible=True, color="0.92")
+        axis.legend(fontsize=6.5, frameon=False)
+        axis.spines[["top", "right"]].set_visible(False)
+    for axis in axes[1]:
+        axis.set_xlabel("items")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("seconds")
+    figure.savefig(path, dpi=90)
 
 
 def main() -> None:
@@ -337,40 +285,42 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 50_000, 200_000, 1_000_000])
     parser.add_argument("--classes", type=int, nargs="+", default=[4, 40])
     parser.add_argument("--pieces", nargs="+", choices=PIECES, default=list(PIECES))
+    parser.add_argument("--picks", type=int, default=100)
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--only", nargs="+", help="only these implementations")
-    parser.add_argument("--quick", action="store_true", help="2,000 items, 50 picks")
-    parser.add_argument("--targets", action="store_true", help="the promised sizes: 50,000 x 512 and 1,000,000 x 256")
-    parser.add_argument("--json")
+    parser.add_argument("--quick", action="store_true", help="2,000 items of 64 numbers, 50 picks")
+    parser.add_argument("--targets", action="store_true", help="the promised sizes, 500 picks: pass or miss")
+    parser.add_argument("--short", action="store_true", help="of the targets those that take less than a minute or two")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--from-json", type=Path, help="measure nothing: plot and compare these figures")
     parser.add_argument("--plot")
+    parser.add_argument("--baseline", type=Path)
+    parser.add_argument("--tolerance", type=float, default=1.5)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
         print(json.dumps(child(Job(**json.loads(options.child)))))
         return
-    shapes = [(n, 256, k) for n in options.sizes for k in options.classes]
-    if options.targets:
-        shapes = [(20_000, 512, 4), (50_000, 512, 4), (1_000_000, 256, 4)]
-    n_picks = 500
+    records: list[Record] = json.loads(options.from_json.read_text()) if options.from_json else []
     if options.quick:
-        shapes, n_picks = [(2_000, 64, 4)], 50
-    records: list[dict[str, Any]] = []
-    for piece in options.pieces:
-        labelled = 5000 if piece in ("nearest_similarity", "kth_distance") else 2000
-        for n, d, k in shapes:
-            if k != shapes[0][2] and piece in ("nearest_similarity", "kth_distance", "k_centre"):
-                continue  # these do not see the classes
-            jobs = [
-                Job(piece, name, n, d, k, n_picks, labelled if not options.quick else 200)
-                for name, contender in contenders(piece).items()
-                if n <= contender.most_items and (not options.only or name in options.only)
-            ]
-            if jobs:
-                records += compare(jobs[0].title, jobs, options.repeat)
-    if options.json:
-        Path(options.json).write_text(json.dumps(records, indent=1))
+        groups = pieces([2_000], [4], options.pieces, 50, 64)
+    elif options.targets:
+        groups = [group for group in TARGET_JOBS if group[0].piece in options.pieces]
+        groups = [group for group in groups if not (options.short and group in LONG_JOBS)]
+    else:
+        groups = pieces(options.sizes, options.classes, options.pieces, options.picks, 256)
+    for group in [] if options.from_json else groups:
+        jobs = [job for job in group if not options.only or job.implementation in options.only]
+        if jobs:
+            records += compare(SCRIPT, jobs, options.repeat)
+            if options.json:
+                options.json.write_text(json.dumps(records, indent=1))
+    if options.targets:
+        print("\n".join(["", *verdicts(records)]))
     if options.plot:
         plot(records, options.plot)
+    if options.baseline and against_baseline(records, options.baseline, options.tolerance):
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

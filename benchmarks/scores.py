@@ -1,15 +1,14 @@
 """How long scores take beside what they cannot avoid: reading their column, or one matrix product.
 
 `OMP_NUM_THREADS=1 python benchmarks/scores.py [logits|neighbours] [--items N]`. All candidates of a table run in turn
-within every repetition, so that a busy machine slows them alike; figures are medians. For logits the yardsticks are a
-plain sum over the whole column, a sum of every row (`column.sum(1)`), and what no softmax goes without: one exp2 per
-entry, in the cache. For neighbours it is the chunked float32 product that the search stands on.
+within every repetition; figures are the least processor time of each, in which a busy machine shows least. For logits
+the yardsticks are a plain sum over the whole column, a sum of every row (`column.sum(1)`), and what no softmax goes
+without: one exp2 per entry, in the cache. For neighbours it is the chunked float32 product that the search stands on.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 import time
 from collections.abc import Callable, Mapping
 
@@ -36,16 +35,16 @@ def view_of(columns: Columns, labelled: Columns, answers: Tensor, n_classes: int
     return RoundView(ItemIds(RowNames(n)), columns, bought, n_classes)
 
 
-def medians(candidates: Mapping[str, Callable[[], object]], repetitions: int) -> dict[str, float]:
-    """Median seconds of each, interleaved; one round more is run first and forgotten."""
+def least(candidates: Mapping[str, Callable[[], object]], repetitions: int) -> dict[str, float]:
+    """Least processor seconds of each, interleaved; one round more is run first and forgotten."""
     seconds: dict[str, list[float]] = {name: [] for name in candidates}
     for repetition in range(repetitions + 1):
         for name, run in candidates.items():
-            start = time.perf_counter()
+            start = time.thread_time()
             run()
             if repetition:
-                seconds[name].append(time.perf_counter() - start)
-    return {name: statistics.median(times) for name, times in seconds.items()}
+                seconds[name].append(time.thread_time() - start)
+    return {name: min(times) for name, times in seconds.items()}
 
 
 def score(name: str, view: RoundView) -> Callable[[], object]:
@@ -71,7 +70,7 @@ def from_logits(n: int, n_classes: int, repetitions: int = REPETITIONS) -> dict[
         "torch.logsumexp": lambda: logits.logsumexp(1),
         "torch.amax": lambda: logits.amax(1),
     }
-    return medians(candidates | {name: score(name, view) for name in FROM_LOGITS}, repetitions)
+    return least(candidates | {name: score(name, view) for name in FROM_LOGITS}, repetitions)
 
 
 def from_vectors(n: int, repetitions: int = 3, d: int = 256, n_labelled: int = 5000) -> dict[str, float]:
@@ -97,7 +96,7 @@ def from_vectors(n: int, repetitions: int = 3, d: int = 256, n_labelled: int = 5
         "mahalanobis": score("mahalanobis", view),
         "detector": score("detector", view),
     }
-    return medians(candidates, repetitions)
+    return least(candidates, repetitions)
 
 
 def main() -> None:

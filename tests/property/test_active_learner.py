@@ -59,6 +59,7 @@ class Campaign(RuleBasedStateMachine):
         self.round_of: dict[str, int] = {}
         self.log: list[tuple[str, str]] = []
         self.raised: dict[int, Fraction] = {}
+        self.kept: dict[int, Fraction] = {}  # what each round was charged for skips that were queued again
         self.disturbed: set[int] = set()  # rounds in which an answer was corrected or an item queued again
         self.n_sure: list[int] = []
         self.n_drawn: list[int] = []  # by the audit, in each round that was seen so far
@@ -128,6 +129,8 @@ class Campaign(RuleBasedStateMachine):
         repeated = dict(list(self.answers.items())[-2:]) if again else {}
         self.learner.tell({**repeated, **given})
         self._told(given, query.round)
+        if self.total is not None:  # corrections may pass the total, a purchase may not
+            assert sum(self._spent().values()) <= self.total
 
     @rule(data=st.data())
     @precondition(lambda self: self.answers)
@@ -140,6 +143,8 @@ class Campaign(RuleBasedStateMachine):
             gap = price(answer, self.cost) - price(self.answers[item], self.cost)
             self.raised[round_] = self.raised.get(round_, Fraction(0)) + max(Fraction(0), gap)
             self.disturbed.add(round_)
+            if self.total is not None:  # an open round may have less of the total left than when it began
+                self.disturbed.add(self.learner.store.rounds()[-1].round)
             self._told({item: answer}, round_)
 
     @rule(data=st.data())
@@ -153,7 +158,9 @@ class Campaign(RuleBasedStateMachine):
             item = data.draw(st.sampled_from(skipped), label="item")
             self.learner.requeue([item])
             del self.answers[item]
-            self.disturbed.add(self.round_of.pop(item))
+            round_ = self.round_of.pop(item)
+            self.kept[round_] = self.kept.get(round_, Fraction(0)) + self.cost[SKIP]
+            self.disturbed.add(round_)
             self.log.append((item, "requeued"))
 
     @rule(kind=st.sampled_from(["item", "not open", "class", "number"]))
@@ -212,6 +219,12 @@ class Campaign(RuleBasedStateMachine):
             self.round_of[item] = round_
             self.log.append((item, answer.name if isinstance(answer, Known) else answer.value))
 
+    def _spent(self) -> dict[int, Fraction]:
+        spent = dict(self.kept)
+        for item, round_ in self.round_of.items():
+            spent[round_] = spent.get(round_, Fraction(0)) + price(self.answers[item], self.cost)
+        return spent
+
     @invariant()
     def nothing_is_lost(self) -> None:
         if not hasattr(self, "learner"):
@@ -228,9 +241,8 @@ class Campaign(RuleBasedStateMachine):
     def no_round_overspends(self) -> None:
         if not hasattr(self, "learner"):
             return
-        spent: dict[int, Fraction] = {}
-        for item, round_ in self.round_of.items():
-            spent[round_] = spent.get(round_, Fraction(0)) + price(self.answers[item], self.cost)
+        spent = self._spent()
+        assert self.learner.spent == pytest.approx(float(sum(spent.values())))
         for round_, cost in spent.items():
             assert cost <= self.budget + self.raised.get(round_, 0)
         if self.total is not None:

@@ -27,7 +27,7 @@ from mqnet.experiment.summary import Table, compact, favourite_of, tables, verdi
 from mqnet.loop.coders import in_training
 from mqnet.loop.learner import SHARED
 from mqnet.store.campaign import DATABASE, CampaignStore
-from mqnet.store.ledger import n_known, n_ood, spent
+from mqnet.store.ledger import n_known, n_ood
 
 console = Console(markup=False)  # texts come from configurations: their brackets are not markup
 
@@ -72,7 +72,7 @@ def _campaign_status(folder: Path) -> dict[str, object]:
         lines, rounds, query = store.ledger(), store.rounds(), store.offered()
         return {
             "round": rounds[-1].round if rounds else 0,
-            "spent": spent(lines),
+            "spent": store.spent,
             "known": n_known(lines),
             "ood": n_ood(lines),
             "skipped": len(lines) - n_known(lines) - n_ood(lines),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -21,7 +22,7 @@ from mqnet.loop.learner import ActiveLearner, PoolLike, as_pool
 from mqnet.models.base import FittedModel
 from mqnet.models.encode import encode_items
 from mqnet.oracles.simulated import SimulatedOracle, Truth
-from mqnet.store.ledger import n_known, n_ood, spent
+from mqnet.store.ledger import n_known, n_ood
 from mqnet.types import LedgerLine, Oracle, Outcome, Selection
 from mqnet.view import OOD_CLASS, RoundView
 
@@ -96,7 +97,7 @@ def run_campaign(learner: ActiveLearner, oracle: Oracle, truth: Truth) -> list[R
 
 def round_results(learner: ActiveLearner, truth: Truth) -> list[RoundResult]:
     """The rounds of a campaign as they are reported, from what is stored."""
-    lines = learner.ledger
+    lines, costs = learner.ledger, learner.store.spent_by_round()
     n_pool_known = int((truth.labels >= 0).sum())
     measured = {field.name for field in fields(RoundResult)}
     out: list[RoundResult] = []
@@ -111,7 +112,7 @@ def round_results(learner: ActiveLearner, truth: Truth) -> list[RoundResult]:
         out.append(
             RoundResult(
                 round=record.round,
-                spent=spent(before),
+                spent=math.fsum(cost for round_, cost in costs.items() if round_ < record.round),
                 n_known=n_known(before),
                 n_ood=n_ood(before),
                 query_known_share=in_query / n_asked if n_asked else float("nan"),

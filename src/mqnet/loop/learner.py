@@ -38,7 +38,7 @@ from mqnet.rng import Key
 from mqnet.store.blobs import digest_of, make_folder
 from mqnet.store.campaign import CampaignStore, RoundRecord
 from mqnet.store.codec import from_json, to_json
-from mqnet.store.ledger import affords_another, charged, spent, sure_labels
+from mqnet.store.ledger import affords_another, charged, sure_labels
 from mqnet.store.lock import LoopLock
 from mqnet.strategies.base import Ranking, Strategy
 from mqnet.types import (
@@ -228,7 +228,10 @@ class ActiveLearner:
             self._close_round(query.round)
 
     def requeue(self, items: Sequence[ItemId]) -> None:
-        """Let skipped items be asked again: at once if their round is open, else when a later round ranks them."""
+        """Let skipped items be asked again: at once if their round is open, else when a later round ranks them.
+
+        What their skips were charged stays spent.
+        """
         self.store.requeue(items)
 
     @property
@@ -238,8 +241,8 @@ class ActiveLearner:
 
     @property
     def spent(self) -> float:
-        """The cost of all answers so far."""
-        return spent(self.ledger)
+        """The cost of all answers so far, skips that were queued again included."""
+        return self.store.spent
 
     @cached_property
     def _columns(self) -> frozenset[str]:
@@ -316,7 +319,7 @@ class ActiveLearner:
             return False
         budget, total = self.config.budget.round, self.config.budget.total
         if total is not None:
-            budget = min(budget, total - spent(lines))
+            budget = min(budget, total - self.store.spent)
         unlabelled = self.pool.ids.without([line.item for line in lines]).sorted()
         measured = measured_costs(self.store, self.config)
         charges = charged(self.config, measured)
@@ -410,7 +413,7 @@ class ActiveLearner:
         ranking = self.store.scores(round_)
         gone = {line.item for line in lines if line.round < round_} | set(ranking)
         charges = charged(self.config, record.costs)
-        if not affords_another(costs, record.budget, charges) or len(gone) >= len(self.pool.ids):
+        if not affords_another(costs, self.store.covers(record), charges) or len(gone) >= len(self.pool.ids):
             return False
         n = 2 * len(ranking) + self._n_ranked(record.budget, charges)
         if round_ == 0:

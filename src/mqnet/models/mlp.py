@@ -42,9 +42,12 @@ class MlpHead(HeadConfig):
 
     @property
     def provides(self) -> frozenset[str]:
-        """Logits, odin_logits, react_logits [N,K], features [N,H], predicted_loss [N], mc_logits [N,T,K], inputs."""
-        own = {"logits", "features", "predicted_loss", "mc_logits", "odin_logits", "react_logits"}
-        return frozenset(own) | INPUT_COLUMNS
+        """Logits, odin_logits, react_logits [N,K], features [N,H], mc_logits [N,T,K], inputs, predicted_loss [N].
+
+        Without a loss branch (`loss_prediction = "off"`) there is no predicted loss.
+        """
+        own = frozenset({"logits", "features", "mc_logits", "odin_logits", "react_logits"}) | INPUT_COLUMNS
+        return own if self.loss_prediction == "off" else own | {"predicted_loss"}
 
     def check_input(self, example: Tensor) -> None:
         """Vectors only: images are for the residual nets, or for an encoder first."""

@@ -17,7 +17,7 @@ from mqnet.store.campaign import CampaignStore
 from mqnet.store.health import Health
 from mqnet.store.imported import IMPORTED
 from mqnet.store.inbox import Given, Inbox, NotOpenError
-from mqnet.store.ledger import n_known, n_ood, spent
+from mqnet.store.ledger import n_known, n_ood
 from mqnet.store.project import Project
 from mqnet.store.recall import n_early
 from mqnet.types import Answer, ItemId, Known
@@ -100,9 +100,9 @@ def progress(store: CampaignStore) -> Progress:
         skipped=len(bought) - known - ood,
         imported=len(lines) - len(bought),
         early=n_early(store),
-        spent=spent(lines),
+        spent=store.spent,
         total_budget=config.budget.total,
-        round_spent=spent(line for line in lines if last is not None and line.round == last.round),
+        round_spent=store.spent_by_round().get(last.round, 0.0) if last else 0.0,
         round_budget=last.budget if last else config.budget.round,
     )
 
@@ -166,7 +166,7 @@ def finished(store: CampaignStore) -> bool:
     n_items = store.pool()["n_items"]
     return (
         (config.rounds is not None and records[-1].round >= config.rounds)
-        or (total is not None and total - spent(lines) < config.costs.dearest * (1 - 1e-9))
+        or (total is not None and total - store.spent < config.costs.dearest * (1 - 1e-9))
         or (isinstance(n_items, int) and len(lines) >= n_items)
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
@@ -14,14 +15,14 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import exc
 
-from mqnet.errors import AnswerError, StoreError
+from mqnet.errors import StoreError
 from mqnet.store import schema
 from mqnet.store.blobs import Blobs, FolderBlobs, MemoryBlobs, make_folder, sync_folder
 from mqnet.store.codec import costs_from, from_json, to_json
 from mqnet.store.items import Item, add_items, find_items
 from mqnet.store.ledger import answer_from
 from mqnet.store.project import Project, read_project, write_project
-from mqnet.store.purchase import open_query, ranking_of, take
+from mqnet.store.purchase import covers, open_query, ranking_of, requeue, spent_by_round, take
 from mqnet.store.tables import answer_log, answers, campaign, candidates, rounds
 from mqnet.types import Answer, CampaignConfig, Costs, ItemId, LedgerLine, Query
 
@@ -278,16 +279,24 @@ class CampaignStore:
             take(connection, self.config_in(connection), given, annotator)
 
     def requeue(self, items: Sequence[ItemId]) -> None:
-        """Forget that these items were skipped, so that a later round may ask them again."""
+        """Forget that these items were skipped, so that a later round may ask them again; their cost stays spent."""
         with self._write() as connection:
-            for item in items:
-                old = connection.execute(sa.select(answers).where(answers.c.item == item)).mappings().first()
-                if old is None or old["kind"] != "skip":
-                    raise AnswerError(f"item '{item}' was not skipped: only skipped items can be queued again.")
-                row = {name: old[name] for name in ("item", "round", "annotator")}
-                row |= {"kind": "requeued", "name": None, "cost": 0.0, "answered_at": time.time()}
-                connection.execute(answer_log.insert().values(**row))
-                connection.execute(answers.delete().where(answers.c.item == item))
+            requeue(connection, items)
+
+    def spent_by_round(self) -> dict[int, float]:
+        """What each round has cost so far: its answers as they stand, and its skips that were queued again."""
+        with self._engine.connect() as connection:
+            return spent_by_round(connection)
+
+    @property
+    def spent(self) -> float:
+        """What the campaign has cost so far."""
+        return math.fsum(self.spent_by_round().values())
+
+    def covers(self, record: RoundRecord) -> float:
+        """What the answers of an open round may cost together."""
+        with self._engine.connect() as connection:
+            return covers(connection, self.config_in(connection), record.round, record.budget)
 
     def ledger(self) -> list[LedgerLine]:
         """Every answered item, in the order of purchase: by round, then by place in the ranking."""

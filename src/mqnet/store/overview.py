@@ -15,7 +15,7 @@ from mqnet.store.consensus import REVIEW, Vote, agreement, dawid_skene
 from mqnet.store.health import Health, WorkerState
 from mqnet.store.inbox import LIVE, as_vote, settings_in, votes_of
 from mqnet.store.ledger import answer_from
-from mqnet.store.purchase import open_query
+from mqnet.store.purchase import open_query, spent_by_round
 from mqnet.store.tables import answers, candidates, flags, rounds, votes
 from mqnet.types import Answer, ItemId
 
@@ -273,16 +273,16 @@ class Overview:
 def _counts(connection: sa.Connection) -> list[RoundCount]:
     """What every round bought so far, oldest first."""
     a = answers.c
-    grouped = sa.select(a.round, a.kind, sa.func.count().label("n"), sa.func.sum(a.cost).label("cost"))
-    found: dict[int, dict[str, tuple[int, float]]] = {}
+    grouped = sa.select(a.round, a.kind, sa.func.count().label("n"))
+    found: dict[int, dict[str, int]] = {}
     for row in connection.execute(grouped.group_by(a.round, a.kind)):
-        found.setdefault(row.round, {})[row.kind] = (row.n, row.cost)
+        found.setdefault(row.round, {})[row.kind] = row.n
+    spent = spent_by_round(connection)
     out: list[RoundCount] = []
     for row in connection.execute(sa.select(rounds.c.round, rounds.c.budget).order_by(rounds.c.round)):
-        kinds: Mapping[str, tuple[int, float]] = found.get(row.round, {})
-        n = {kind: kinds.get(kind, (0, 0.0))[0] for kind in ("known", "ood", "skip")}
-        cost = math.fsum(cost for _, cost in kinds.values())
-        out.append(RoundCount(row.round, n["known"], n["ood"], n["skip"], cost, row.budget))
+        kinds: Mapping[str, int] = found.get(row.round, {})
+        n_known, n_ood, n_skipped = (kinds.get(kind, 0) for kind in ("known", "ood", "skip"))
+        out.append(RoundCount(row.round, n_known, n_ood, n_skipped, spent.get(row.round, 0.0), row.budget))
     return out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 
@@ -12,6 +13,8 @@ from mqnet.store.codec import costs_from
 from mqnet.store.ledger import answer_columns, charged, offered
 from mqnet.store.tables import answer_log, answers, candidates, rounds
 from mqnet.types import Answer, CampaignConfig, Costs, ItemId, Query, as_answer
+
+REQUEUED = "requeued"
 
 
 def take(
@@ -90,7 +93,49 @@ def open_query(connection: sa.Connection, config: CampaignConfig) -> Query | Non
     query = sa.select(answers.c.item, answers.c.cost).where(answers.c.round == row.round)
     answered = {r.item: r.cost for r in connection.execute(query)}
     charges = charged(config, costs_from(row.costs))
-    return Query(row.round, offered(ranking_of(connection, row.round), answered, row.budget, charges))
+    covered = covers(connection, config, row.round, row.budget)
+    return Query(row.round, offered(ranking_of(connection, row.round), answered, covered, charges))
+
+
+def covers(connection: sa.Connection, config: CampaignConfig, round_: int, budget: float) -> float:
+    """What the answers of an open round may cost together, given its budget.
+
+    A skip that was queued again stays charged. A correction of an earlier answer may have made dearer what was counted
+    when the round began: what the other rounds leave of the total budget is a bound of its own.
+    """
+    kept = _spent(connection, answer_log, answer_log.c.kind == REQUEUED).get(round_, 0.0)
+    if config.budget.total is None:
+        return budget - kept
+    others = math.fsum(cost for other, cost in spent_by_round(connection).items() if other != round_)
+    return min(budget, config.budget.total - others) - kept
+
+
+def spent_by_round(connection: sa.Connection) -> dict[int, float]:
+    """What each round has cost: its answers as they stand, and its skips that were queued again."""
+    found = _spent(connection, answers), _spent(connection, answer_log, answer_log.c.kind == REQUEUED)
+    return {round_: math.fsum(one.get(round_, 0.0) for one in found) for round_ in sorted({*found[0], *found[1]})}
+
+
+def _spent(connection: sa.Connection, table: sa.Table, *where: sa.ColumnElement[bool]) -> dict[int, float]:
+    # equal costs are counted, not added up: thousands of tenths would drift from the budget they were priced for
+    c = table.c
+    query = sa.select(c.round, c.cost, sa.func.count().label("n")).where(*where).group_by(c.round, c.cost)
+    found: dict[int, list[float]] = {}
+    for row in connection.execute(query):
+        found.setdefault(row.round, []).append(row.n * row.cost)
+    return {round_: math.fsum(costs) for round_, costs in found.items()}
+
+
+def requeue(connection: sa.Connection, items: Sequence[ItemId]) -> None:
+    """Take skips out of the ledger, all or none; what they were charged stays with the log line that says so."""
+    for item in items:
+        old = connection.execute(sa.select(answers).where(answers.c.item == item)).mappings().first()
+        if old is None or old["kind"] != "skip":
+            raise AnswerError(f"item '{item}' was not skipped: only skipped items can be queued again.")
+        row = {name: old[name] for name in ("item", "round", "annotator", "cost")}
+        row |= {"kind": REQUEUED, "name": None, "answered_at": time.time()}
+        connection.execute(answer_log.insert().values(**row))
+        connection.execute(answers.delete().where(answers.c.item == item))
 
 
 def _not_asked(item: ItemId, query: Query | None) -> str:

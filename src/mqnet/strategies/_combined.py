@@ -18,7 +18,11 @@ from mqnet.view import RoundView
 
 @dataclass
 class Combined(Ranking):
-    """Ranks by a fixed rule over two z-scores; subclasses state the rule."""
+    """Ranks by a fixed rule over two z-scores; subclasses state the rule.
+
+    The scores are sockets; their defaults are not the two that mqnet reads. What differs from mqnet in the net alone is
+    mqnet's own option `combine`.
+    """
 
     purity: str = "knn"
     informativeness: str = "confidence"

@@ -15,6 +15,7 @@ from mqnet.loop.learner import ActiveLearner
 from mqnet.loop.rounds import check_selection, initial_ranking
 from mqnet.oracles.simulated import SimulatedOracle, Truth
 from mqnet.registry import STRATEGY
+from mqnet.store.overview import Overview
 from mqnet.strategies.base import Ranking
 from mqnet.testing import make_scene
 from mqnet.types import OOD, SKIP, Known, Selection
@@ -68,6 +69,14 @@ def test_rounds_are_numbered_and_end() -> None:
         learner.tell({next(i for i in IDS if i not in {line.item for line in learner.ledger}): OOD})
 
 
+@pytest.mark.parametrize("strategy", ["ll", {"name": "mqnet", "variant": "paper"}])
+def test_a_head_without_a_loss_branch_predicts_no_loss(strategy: object) -> None:
+    with pytest.raises(ConfigError, match=r"needs predicted_loss, which the model 'head' does not give"):
+        start(strategy=strategy, model={**QUICK, "loss_prediction": "off"})
+    assert start(strategy="confidence", model={**QUICK, "loss_prediction": "off"}).ask() is not None
+    assert start(strategy=strategy).ask() is not None
+
+
 def test_a_pool_runs_out() -> None:
     learner = start(budget=20)
     asked = run(learner)
@@ -95,6 +104,37 @@ def test_skipped_items_are_replaced_and_come_back_only_when_queued() -> None:
     assert {line.item for line in learner.ledger} & set(first[:2]) == set()
     with pytest.raises(AnswerError, match=f"item '{first[0]}' was not skipped"):
         learner.requeue([first[0]])
+
+
+def test_a_skip_that_is_queued_again_stays_charged() -> None:
+    learner = start(budget=5, total_budget=9, cost_skip=1.0)
+    asked = []
+    while (query := learner.ask()) is not None:
+        asked.append(query.items[0])
+        learner.tell({query.items[0]: SKIP})
+        learner.requeue(query.items[:1])
+    assert len(asked) == 9  # five and four, then nothing is left
+    assert learner.spent == 9.0
+    assert learner.ledger == []
+    assert learner.store.spent_by_round() == {0: 5.0, 1: 4.0}
+    assert [count.spent for count in Overview(learner.store).dashboard().rounds] == [5.0, 4.0]
+
+
+def test_a_correction_leaves_an_open_round_less_of_the_total() -> None:
+    learner = start(budget=10, total_budget=20, cost_ood=5, strategy="random")
+    first = []
+    while (query := learner.ask()).round == 0:
+        first.append(query.items[0])
+        learner.tell({query.items[0]: "cat"})
+    assert (learner.spent, learner.store.rounds()[-1].budget) == (6.0, 10.0)
+    learner.tell(dict.fromkeys(first[:1], OOD))
+    assert len(learner.ask().items) == 2  # 10 spent: ten of the total are left, and ten of the round
+    learner.tell(dict.fromkeys(first[1:2], OOD))
+    assert len(learner.ask().items) == 1  # 14 spent
+    learner.tell(dict.fromkeys(first[2:3], OOD))
+    assert learner.ask() is None  # 18 spent: the total does not cover another label
+    assert learner.spent == 18.0
+    assert learner.store.rounds()[-1].closed
 
 
 def test_a_round_of_skips_goes_through_the_whole_pool() -> None:

@@ -292,32 +292,33 @@ def test_settings_that_mean_nothing_are_refused(wrong):
         settings_with("reference", value_input=True)
 
 
-# the learned preference must be able to leave the rule it starts from: three worlds, one in which the rule is right
-def _pairs_right(meta: MetaNet, world: str, seed: int = 77) -> float:
-    purity, informativeness = scores(seed, 4000)
-    worth = _worth(world, purity, informativeness, torch.Generator().manual_seed(seed + 500))
-    found = meta.score(purity, informativeness)
-    half = len(worth) // 2
-    one, other = worth[:half], worth[half:]
-    agrees = (found[:half] > found[half:]) == (one > other)
-    return float(agrees[one != other].double().mean())
+# a preference that is learned must be able to leave the rule it starts from: two worlds in which that rule is wrong
+CHANCE = {"purity is useless": 0.0, "purity is all": 4.0}
 
 
 def _worth(world: str, purity: torch.Tensor, informativeness: torch.Tensor, g: torch.Generator) -> torch.Tensor:
-    chance = {"purity is useless": torch.zeros_like(purity), "both count": 2 * purity, "purity is all": 4 * purity}
-    known = torch.sigmoid(chance[world]) > torch.rand(len(purity), generator=g)
+    known = torch.sigmoid(CHANCE[world] * purity) > torch.rand(len(purity), generator=g)
     worth = torch.ones_like(informativeness) if world == "purity is all" else informativeness
     return torch.where(known, worth + 0.2 * torch.rand(len(purity), generator=g) + 0.01, 0.0)
 
 
-@pytest.mark.parametrize("world", ["purity is useless", "both count", "purity is all"])
-def test_the_net_leaves_the_rule_it_starts_from_where_that_is_wrong(world):
-    meta = MetaNet(log_odds=True)
+def _pairs_right(meta: MetaNet, world: str) -> float:
+    purity, informativeness = scores(77, 4000)
+    worth = _worth(world, purity, informativeness, torch.Generator().manual_seed(78))
+    found = meta.score(purity, informativeness)
+    (above, below), (better, worse) = found.chunk(2), worth.chunk(2)
+    return float(((above > below) == (better > worse))[better != worse].double().mean())
+
+
+@pytest.mark.parametrize("world", CHANCE)
+def test_with_room_the_net_leaves_the_rule_it_starts_from_where_that_is_wrong(world):
+    meta = MetaNet(
+        settings_with("default", more={"lean": 0.1, "lr": 0.1, "n_epochs": 240, "shrink": 0.0}), log_odds=True
+    )
     rule = _pairs_right(meta, world)
     for seed in range(4):
         purity, informativeness = scores(seed, 2000)
         query = meta.score(purity, informativeness).argsort(descending=True)[:200]
         worth = _worth(world, purity, informativeness, torch.Generator().manual_seed(seed + 500))[query]
         meta.fit(purity[query], informativeness[query], loss=worth, is_known=worth > 0)
-    print(world, rule, _pairs_right(meta, world))
-    assert _pairs_right(meta, world) > rule - 0.01
+    assert _pairs_right(meta, world) > rule + 0.03
