@@ -46,13 +46,13 @@ def test_the_cost_comes_first_and_the_paper_beside_the_measured_last(pressed: tu
     # paper's rounds 2 to 10; of ours there are two
     assert re.search(r"^ReAct +paper +0\.615 +0\.684", said, re.M)
     assert re.search(r"^LL-ReAct +here +[01]\.\d{3} *$", said, re.M)
-    page = (folder / "out" / "auroc" / "auroc.md").read_text()
+    page = (folder / "out" / "auroc.md").read_text()
     assert "PRE-TRAINED" in page
     assert "All 4 campaigns finished; seeds 0;" in page
     assert "| ReAct | paper | 0.615 | 0.684 | 0.776 | 0.819 | 0.849 |" in page
     assert "mqnet paper auroc --scale embeddings --data " in page
     for picture in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page):
-        assert (folder / "out" / "auroc" / picture).read_bytes().startswith(b"\x89PNG")
+        assert (folder / "out" / picture).read_bytes().startswith(b"\x89PNG")
     assert (folder / "out" / "auroc" / "report.html").read_text().count("PRE-TRAINED")
 
 
@@ -91,7 +91,7 @@ def test_more_seeds_extend_what_is_there_and_json_says_the_same(mqnet, pressed, 
 def test_costs_of_junk_are_columns(mqnet, features: Path, tmp_path: Path) -> None:
     ended = mqnet("paper", "ood-cost", "--data", features, "--out", "out", *TINY, "--rounds", "1", cwd=tmp_path)
     assert (ended.code, ended.err) == (0, "")
-    page = (tmp_path / "out" / "ood-cost" / "ood-cost.md").read_text()
+    page = (tmp_path / "out" / "ood-cost.md").read_text()
     assert "| strategy |  | c_OOD 0.5 | c_OOD 1 | c_OOD 2 | c_OOD 4 |" in page
     assert "| SIMILAR | paper | 91.05 1) | 88.69 2) | 87.95 | 86.52 |" in page
     (row,) = re.findall(r"^\| similar \| here \| (.*) \|$", page, re.M)

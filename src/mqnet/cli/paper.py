@@ -52,18 +52,19 @@ def press(
         raise InputError(f"no campaign of '{name}' has finished in '{pressed.out}' yet.")
     command = shlex.join(["mqnet", "paper", name, "--scale", scale, *_spoken(data, changes)])
     shown = tables_of(pressed, results)
-    path = pressed.place / f"{name}.md"
     remove_old(pressed.place)
-    write_durably(path, page(pressed, results, command, shown, draw_all(pressed, results)).encode())
+    write_durably(pressed.page, page(pressed, results, command, shown, draw_all(pressed, results)).encode())
     report = write_page(pressed, results, shown)
     if as_json:
-        print(json.dumps({"tables": [asdict(table) for table in shown], "page": str(path), "report": str(report)}))
+        print(
+            json.dumps({"tables": [asdict(table) for table in shown], "page": str(pressed.page), "report": str(report)})
+        )
     else:
         width = shutil.get_terminal_size().columns
         for table in tables_of(pressed, results, elsewhere=False):
             print(render(table, "text", width=width), end="\n\n")
         print(reading_of(results).replace("**", ""))
-        console.print(f"\npage:   {path}\nreport: {report}", highlight=False, soft_wrap=True)
+        console.print(f"\npage:   {pressed.page}\nreport: {report}", highlight=False, soft_wrap=True)
     tell_failures(failures, pressed.out)
 
 

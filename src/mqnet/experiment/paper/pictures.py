@@ -16,7 +16,7 @@ from mqnet.experiment.results import Results
 
 @dataclass(frozen=True)
 class Picture:
-    """A file in the entry's folder, and what its caption says."""
+    """A file, as the page beside its folder names it, and what its caption says."""
 
     file: str
     caption: str
@@ -34,7 +34,7 @@ def draw_all(press: Press, results: Results) -> list[Picture]:
         for more, figure in parts:
             name = f"{kind}{'-' + _slug(more) if more else ''}.png"
             save(figure, press.place / name, "png")
-            out.append(Picture(name, f"{more}: {CAPTIONS[kind]}" if more else CAPTIONS[kind]))
+            out.append(Picture(f"{press.place.name}/{name}", f"{more}: {CAPTIONS[kind]}" if more else CAPTIONS[kind]))
     return out
 
 

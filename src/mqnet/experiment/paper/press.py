@@ -17,7 +17,7 @@ from mqnet.experiment.stored import RESULTS
 class Press:
     """An entry at a scale in a folder: campaigns of all entries lie together in it, so that what they share runs once.
 
-    What is about the entry alone (results, figures, page) goes to `OUT/NAME`.
+    What is about the entry alone goes to `OUT/NAME` (results, figures, report), its page beside that: `OUT/NAME.md`.
     """
 
     scaled: Scaled
@@ -27,6 +27,11 @@ class Press:
     def place(self) -> Path:
         """The entry's own folder."""
         return self.out / self.scaled.entry.name
+
+    @property
+    def page(self) -> Path:
+        """Where the entry's page goes."""
+        return self.out / f"{self.scaled.entry.name}.md"
 
     def cells(self) -> list[Cell]:
         """Every campaign."""
