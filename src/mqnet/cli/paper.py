@@ -9,8 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from mqnet.cli.coders import telling
-from mqnet.cli.experiments import console, tell_failures, watch
+from mqnet.cli.experiments import console, tell_failures
 from mqnet.cli.progress import duration
+from mqnet.cli.watching import watch
 from mqnet.errors import ConfigError, InputError
 from mqnet.experiment.paper.entries import entry
 from mqnet.experiment.paper.estimate import Estimate, estimate
@@ -45,7 +46,7 @@ def press(
         if dry_run:
             return
         with telling(pressed.out / SHARED, None if as_json else console):
-            failures = watch(pressed.run(side_by_side), as_json)
+            failures = watch(pressed.run(side_by_side), pressed.out, cells, console, as_json)
     results = pressed.results()
     if not results.settings:
         tell_failures(failures, pressed.out)

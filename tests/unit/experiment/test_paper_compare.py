@@ -128,28 +128,28 @@ def test_few_seeds_are_said() -> None:
 
 def test_frozen_features_are_called_pre_trained_everywhere(features: Path) -> None:
     made = at(features, "cross", seeds=(3, 4), rounds=2, budget=7.0, pool_size=40)
-    (config,) = made.configs
+    config = made.config
     assert made.label.startswith("PRE-TRAINED")
     assert "pre-trained" in config.scenario.label
     assert (config.scenario.kind, config.scenario.pool_size, config.grid.seeds) == ("cross", 40, (3, 4))
     assert (config.campaign.rounds, config.campaign.budget) == (2, 7.0)
-    usual = at(features, "longer-rounds").configs[0]
+    usual = at(features, "longer-rounds").config
     assert (usual.campaign.rounds, usual.campaign.budget, usual.scenario.pool_size) == (30, 100.0, 20_000)
-    assert [config.campaign.cost_ood for config in at(features, "ood-cost").configs] == [0.5, 1.0, 2.0, 4.0]
+    assert [part.campaign.cost_ood for part in at(features, "ood-cost").config.parts()] == [0.5, 1.0, 2.0, 4.0]
 
 
 def test_image_recipes_lend_their_data_model_and_size(tmp_path: Path) -> None:
     recipes = ROOT / "recipes"
     made = scaled(entry("table1"), "laptop", tmp_path, recipes, Changes())
-    (config,) = made.configs
+    config = made.config
     assert not made.pretrained
     assert config.model.name.startswith("resnet")
     assert config.scenario.ood_share == (0.2, 0.6)  # those of the entry that the recipe has too
-    assert scaled(entry("auroc"), "laptop", tmp_path, recipes, Changes()).configs[0].scenario.ood_share == (0.4,)
-    longer = scaled(entry("longer-rounds"), "laptop", tmp_path, recipes, Changes()).configs[0]
+    assert scaled(entry("auroc"), "laptop", tmp_path, recipes, Changes()).config.scenario.ood_share == (0.4,)
+    longer = scaled(entry("longer-rounds"), "laptop", tmp_path, recipes, Changes()).config
     assert longer.campaign.rounds == 3 * config.campaign.rounds
     assert config.scenario.root == tmp_path.resolve()
-    papers = scaled(entry("cross"), "paper", tmp_path, recipes, Changes()).configs[0]
+    papers = scaled(entry("cross"), "paper", tmp_path, recipes, Changes()).config
     assert (papers.campaign.rounds, papers.campaign.budget, papers.scenario.kind) == (10, 1000, "cross")
     assert papers.scenario.ood_share == (0.1, 0.2, 0.4, 0.6)
     assert len(papers.grid.strategies) == 10
@@ -171,7 +171,7 @@ def test_missing_data_and_recipes_say_where_they_belong(tmp_path: Path) -> None:
 def test_what_finished_and_what_failed_is_read_from_the_folders(features: Path, tmp_path: Path) -> None:
     from mqnet.experiment.cells import grid
 
-    cells = grid(at(features, "auroc", seeds=(0,), pool_size=60, budget=5.0).configs[0])
+    cells = grid(at(features, "auroc", seeds=(0,), pool_size=60, budget=5.0).config)
     assert standing(tmp_path, cells) == standing(tmp_path, [*cells, *cells])
     for cell, files in zip(cells, (["rounds.json"], ["rounds.json", "error.txt"], ["error.txt"]), strict=False):
         cell_folder(tmp_path, cell).mkdir(parents=True)

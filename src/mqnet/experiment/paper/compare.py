@@ -168,4 +168,4 @@ def _heads(block: Block) -> tuple[str, ...]:
 
 
 def _scenario(scaled: Scaled) -> str:
-    return scaled.configs[0].scenario.label
+    return scaled.config.scenario.label

@@ -17,7 +17,7 @@ def write_page(press: Press, results: Results, shown: Sequence[Table]) -> Path:
     """Write `OUT/NAME/report.html` and return its path."""
     cells = press.cells()
     subject = Subject(
-        press.scaled.configs[0],
+        press.scaled.config,
         cells,
         results,
         standing(press.out, cells),

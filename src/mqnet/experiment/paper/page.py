@@ -44,7 +44,7 @@ def page(press: Press, results: Results, command: str, shown: Sequence[Table], p
     found = standing(press.out, press.cells())
     missing = found.n_cells - found.n_finished
     state = f"All {found.n_cells}" if not missing else f"PARTIAL: {found.n_finished} of {found.n_cells}"
-    seeds = ", ".join(map(str, scaled.configs[0].grid.seeds))
+    seeds = ", ".join(map(str, scaled.config.grid.seeds))
     tested: list[str] = []
     if contests(results, compare.FAVOURITE):
         tested.append(table(results, "paired", favourite=compare.FAVOURITE, metric="final").markdown())
@@ -66,7 +66,7 @@ def page(press: Press, results: Results, command: str, shown: Sequence[Table], p
 
 
 def _setting(press: Press) -> str:
-    config = press.scaled.configs[0]
+    config = press.scaled.config
     scenario, campaign = config.scenario, config.campaign
     known = f"{scenario.known_classes} known classes drawn by seed" if scenario.known_classes else "all classes known"
     pool = f"a pool of {scenario.pool_size:,} items, " if scenario.pool_size else ""

@@ -10,7 +10,8 @@ from mqnet.experiment.cells import Cell, grid
 from mqnet.experiment.paper.scales import Scaled
 from mqnet.experiment.results import Results, Row, write_rows
 from mqnet.experiment.run import Progress, collect, run_experiment
-from mqnet.experiment.stored import RESULTS
+from mqnet.experiment.stored import CONFIG, RESULTS
+from mqnet.store.blobs import write_durably
 
 
 @dataclass(frozen=True)
@@ -35,17 +36,17 @@ class Press:
 
     def cells(self) -> list[Cell]:
         """Every campaign."""
-        return [cell for config in self.scaled.configs for cell in grid(config)]
+        return grid(self.scaled.config)
 
     def run(self, jobs: int) -> Iterator[Progress]:
-        """Run what is missing, one experiment after the other."""
-        for config in self.scaled.configs:
-            yield from run_experiment(config, self.out, jobs=jobs)
+        """Run what is missing."""
+        yield from run_experiment(self.scaled.config, self.out, jobs=jobs)
 
     def rows(self) -> list[Row]:
-        """The finished campaigns' rows; also written to the entry's `results.csv`."""
+        """The finished campaigns' rows; also written to the entry's folder, beside the experiment they are of."""
         rows = collect(self.out, self.cells())
         self.place.mkdir(parents=True, exist_ok=True)
+        write_durably(self.place / CONFIG, self.scaled.config.model_dump_json(indent=2).encode())
         write_rows(self.place / RESULTS, rows)
         return rows
 

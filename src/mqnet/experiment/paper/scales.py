@@ -35,13 +35,13 @@ class Changes:
 
 @dataclass(frozen=True)
 class Scaled:
-    """An entry at a scale: its experiments (one per cost of junk), the paper's data set they stand beside, a label."""
+    """An entry at a scale: its experiment, the paper's data set it stands beside, a label."""
 
     entry: Entry
     scale: str
     label: str
     dataset: str
-    configs: tuple[ExperimentConfig, ...]
+    config: ExperimentConfig
 
     @property
     def pretrained(self) -> bool:
@@ -50,7 +50,7 @@ class Scaled:
 
 
 def scaled(entry: Entry, scale: str, data: Path | None, recipes: Path, changes: Changes) -> Scaled:
-    """The experiments of an entry at a scale. Missing data or recipes are an error that says where they belong."""
+    """The experiment of an entry at a scale. Missing data or recipes are an error that says where they belong."""
     if scale not in SCALES:
         raise ConfigError(f"'{scale}' is no scale.{nearest_name(scale, SCALES)}")
     if scale == "embeddings":
@@ -65,20 +65,19 @@ def scaled(entry: Entry, scale: str, data: Path | None, recipes: Path, changes: 
     if changes.budget is not None:
         campaign["budget"] = changes.budget
     seeds = list(changes.seeds if changes.seeds is not None else base["seeds"])
-    configs = tuple(
-        parse_config(
-            {
-                "scenario": scenario,
-                "campaign": {**campaign, "cost_ood": cost},
-                "grid": {"strategies": list(entry.strategies), "seeds": seeds},
-                **base["more"],
-            },
-            data=data,
-            place=f"mqnet paper {entry.name} --scale {scale}",
-        )
-        for cost in entry.costs_ood
+    first, *others = entry.costs_ood
+    campaign["cost_ood"] = [first, *others] if others else first
+    config = parse_config(
+        {
+            "scenario": scenario,
+            "campaign": campaign,
+            "grid": {"strategies": list(entry.strategies), "seeds": seeds},
+            **base["more"],
+        },
+        data=data,
+        place=f"mqnet paper {entry.name} --scale {scale}",
     )
-    return Scaled(entry, scale, label, "Cross-CIFAR-10" if entry.kind == "cross" else "CIFAR-10 (4:6)", configs)
+    return Scaled(entry, scale, label, "Cross-CIFAR-10" if entry.kind == "cross" else "CIFAR-10 (4:6)", config)
 
 
 def _embeddings(entry: Entry, data: Path | None) -> dict[str, Any]:
