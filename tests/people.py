@@ -189,6 +189,10 @@ def let_in(folder: Path, *names: str, role: str = "annotator") -> list[str]:
     from mqnet.store.campaign import CampaignStore
 
     store = CampaignStore.open(folder)
-    tokens = [People(store).add(name, role) for name in names]
+    people = People(store)
+    there = {user.name for user in people.everybody() if not user.revoked}
+    for name in there.intersection(names):
+        people.revoke(name)
+    tokens = [people.add(name, role) for name in names]
     store.close()
     return tokens

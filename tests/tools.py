@@ -1,4 +1,4 @@
-"""What tests need that pip does not install: a Chromium and axe-core."""
+"""What tests need that pip does not install beside mqnet: a Chromium, axe-core, Label Studio."""
 
 from __future__ import annotations
 
@@ -22,3 +22,9 @@ def axe_path() -> Path | None:
     places = [Path(named)] if named else [ROOT / ".tools" / "node_modules", ROOT / "node_modules"]
     scripts = (place if place.is_file() else place / "axe-core" / "axe.min.js" for place in places)
     return next((script for script in scripts if script.is_file()), None)
+
+
+def labelstudio_path() -> str | None:
+    """Label Studio's program, where it is named: its first start alone takes a minute."""
+    named = os.environ.get("MQNET_LABELSTUDIO")
+    return shutil.which(named) if named else None

@@ -15,7 +15,7 @@ QUIET = (
     "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync "
     "--no-first-run"
 )
-PATIENCE = 10_000
+PATIENCE = 40_000
 """Milliseconds until something that should be on the page counts as missing; a busy machine is no fault."""
 
 Open = Callable[..., Page]

@@ -71,8 +71,9 @@ def rows(folder: Path, query: str) -> Ledger:
 class Served:
     """`mqnet label` on a campaign, which can be killed and started again at the same address."""
 
-    def __init__(self, mqnet: Zygote, folder: Path) -> None:
+    def __init__(self, mqnet: Zygote, folder: Path, *, worker: bool = True) -> None:
         self._mqnet, self._folder, self._port = mqnet, folder, free_port()
+        self._more = () if worker else ("--no-worker",)
         self.url = f"http://127.0.0.1:{self._port}"
         self._running: Running | None = None
 
@@ -87,7 +88,7 @@ class Served:
     def start(self) -> None:
         """Start server and worker; returns when pages are served."""
         self._running = self._mqnet.start(
-            "label", self._folder, "--port", self._port, "--no-browser", cwd=self._folder.parent
+            "label", self._folder, "--port", self._port, "--no-browser", *self._more, cwd=self._folder.parent
         )
         began = time.monotonic()
         while True:

@@ -61,6 +61,7 @@ class Campaign(RuleBasedStateMachine):
         self.raised: dict[int, Fraction] = {}
         self.kept: dict[int, Fraction] = {}  # what each round was charged for skips that were queued again
         self.disturbed: set[int] = set()  # rounds in which an answer was corrected or an item queued again
+        self.stood: list[dict[str, Answer]] = []  # the answers each round was ranked on
         self.n_sure: list[int] = []
         self.n_drawn: list[int] = []  # by the audit, in each round that was seen so far
 
@@ -238,6 +239,18 @@ class Campaign(RuleBasedStateMachine):
         assert [(item, name or kind) for item, kind, name, _ in self.learner.store.history()] == self.log
 
     @invariant()
+    def what_a_round_was_ranked_on_stays_known(self) -> None:
+        if not hasattr(self, "learner"):
+            return
+        for record in self.learner.store.rounds():
+            if len(self.stood) == record.round:
+                earlier = [item for item, round_ in self.round_of.items() if round_ < record.round]
+                self.stood.append({item: self.answers[item] for item in earlier})
+            lines = self.learner.lines_before(record.round)
+            assert {line.item: line.answer for line in lines} == self.stood[record.round]
+            assert [(line.round, line.position) for line in lines] == sorted((x.round, x.position) for x in lines)
+
+    @invariant()
     def no_round_overspends(self) -> None:
         if not hasattr(self, "learner"):
             return
@@ -293,6 +306,7 @@ class Campaign(RuleBasedStateMachine):
                 self._told(dict.fromkeys(query.items, OOD), query.round)
             assert self.learner.ask() is None, "the campaign does not end"
             self.nothing_is_lost()
+            self.what_a_round_was_ranked_on_stays_known()
             self.no_round_overspends()
             self.the_audit_is_a_uniform_draw_and_all_of_it_is_bought()
             assert all(record.closed for record in self.learner.store.rounds())

@@ -38,7 +38,7 @@ class Bar:
         """`done` of `total` steps are taken."""
         self._bar.update(self._task, completed=done, total=total)
         now = time.monotonic()
-        if self._lines and now - self._shown > SECONDS_BETWEEN_LINES:
+        if self._lines and done < total and now - self._shown > SECONDS_BETWEEN_LINES:
             self._shown = now
             left = (now - self._began) / max(done, 1) * (total - done)
             print(f"{self._what}: {done} of {total}, about {left:.0f} s left", file=sys.stderr, flush=True)

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mqnet.experiment.baseline import Change, compare, read_baseline
-from mqnet.experiment.bench import Measured, bench, default_jobs, machine
+from mqnet.experiment.bench import Clock, Measured, bench, default_jobs, machine
 from mqnet.store.blobs import write_durably
 
 SIZES, CLASSES = (10_000, 50_000), (4,)
@@ -23,6 +23,7 @@ def run(
     names: Sequence[str],
     n_picks: int,
     n_repeats: int,
+    clock: Clock,
     out: Path | None,
     baseline: Path | None,
     tolerance: float,
@@ -38,7 +39,7 @@ def run(
     table = Table(box=None, pad_edge=False)
     for name in ("strategy", "items", "classes", "seconds", "peak MB", "limit, s", "of the limit"):
         table.add_column(name, justify="left" if name == "strategy" else "right")
-    for done, one in enumerate(bench(jobs, n_repeats), 1):
+    for done, one in enumerate(bench(jobs, n_repeats, clock), 1):
         if isinstance(one, Measured):
             found.append(one)
             job, limit = one.job, one.limit_seconds
@@ -50,7 +51,9 @@ def run(
     console.print(table)
     if out is not None:
         records = [one.record() for one in found]
-        write_durably(out, json.dumps({"machine": machine(), "measured": records}, indent=1).encode())
+        write_durably(
+            out, json.dumps({"machine": machine() | {"clock": clock}, "measured": records}, indent=1).encode()
+        )
         console.print(f"figures: {out}", highlight=False, soft_wrap=True)
     regressed = earlier is not None and _say(compare(found, earlier), tolerance)
     if regressed or len(found) < len(jobs):

@@ -51,6 +51,32 @@ class Told:
             print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
 
 
+class Phases:
+    """Called with what begins, it gives who is told how far that is; each line takes the place of the one before."""
+
+    def __init__(self, *, silent: bool = False) -> None:
+        self._silent = silent
+        self._now: Told | None = None
+
+    def __call__(self, what: str) -> Told:
+        """A line for what begins."""
+        self._end()
+        self._now = Told(what, silent=self._silent)
+        return self._now
+
+    def _end(self) -> None:
+        if self._now is not None:
+            self._now.__exit__(None, None, None)
+
+    def __enter__(self) -> Phases:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+
 def duration(seconds: float) -> str:
     """Seconds as people say them.
 

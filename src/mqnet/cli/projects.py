@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from mqnet.cli.progress import Phases
 from mqnet.project import work
 from mqnet.project.answers import parse_answers, read_answers
 from mqnet.project.folder import opened
@@ -16,7 +17,8 @@ from mqnet.project.work import Progress, TakenBack
 
 def ask(folder: Path, n: int | None, as_json: bool) -> None:
     """Print the open items, one a line."""
-    found = work.ask(folder)
+    with Phases(silent=as_json) as phases:
+        found = work.ask(folder, phases)
     items = found.items[:n]
     if as_json:
         print(json.dumps({**found.record(), "items": items}, ensure_ascii=False))
@@ -71,7 +73,7 @@ def sentence(where: Progress) -> str:
     """A project's progress in a sentence."""
     total = "" if where.total_budget is None else f" of {where.total_budget:g}"
     what = {
-        "asking": f"{where.open} items are open in round {where.round}",
+        "asking": f"{where.open} item{' is' if where.open == 1 else 's are'} open in round {where.round}",
         "training": f"round {where.round} is answered and a worker ranks the next",
         "waiting": f"round {where.round} is answered: `mqnet ask` ranks the next",
         "done": "the campaign is done",

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 from rich.console import Console, Group
@@ -21,6 +21,7 @@ from mqnet.experiment.results import Row, read_rows
 from mqnet.experiment.run import Progress
 from mqnet.experiment.standing import Standing, standing
 from mqnet.experiment.stored import RESULTS
+from mqnet.loop.progress import Step, step_in
 
 SECONDS_BETWEEN_LINES = 10.0
 HEARTBEAT = 60.0
@@ -37,7 +38,9 @@ def watch(
     live = console.is_terminal and not as_json
     shown: AbstractContextManager[Any] = nullcontext()
     if live:
-        shown = Live(get_renderable=lambda: picture(look()), console=console, refresh_per_second=1, transient=True)
+        shown = Live(
+            get_renderable=lambda: picture(look(), steps_of(out)), console=console, refresh_per_second=1, transient=True
+        )
     lines = _Lines(look, quiet=live or as_json)
     failures: list[Progress] = []
     with shown, lines:
@@ -130,15 +133,25 @@ def leader_text(found: Standing) -> str:
     return f"{found.leader.strategy} (AULC {100 * found.leader.aulc:.2f} over {where})"
 
 
-def picture(found: Standing) -> Group:
-    """The live display: a bar, a line for each running campaign, who leads."""
+def steps_of(out: Path) -> dict[str, Step]:
+    """The long step that a campaign is at (a training, a pass over the pool), by the name of its folder."""
+    found = {path.name: step_in(path) for path in sorted(out.glob("cells/*"))}
+    return {name: step for name, step in found.items() if step is not None}
+
+
+def picture(found: Standing, steps: Mapping[str, Step] = MappingProxyType({})) -> Group:
+    """The live display: a bar, a line for each running campaign with its long step, who leads."""
     left = f", about {duration(found.seconds_left)} left" if found.seconds_left else ""
     failed = f", {found.failed} failed" if found.failed else ""
     head = Text(f"{found.ended} of {found.total} campaigns{failed}{left}", style="bold")
     full = round(BAR * found.ended / max(1, found.total))
     lines = [head, Text.assemble(("━" * full, "bar.complete"), ("━" * (BAR - full), "bar.back"))]
     lines += [
-        Text(f"  round {one.round:>2} of {one.rounds}  {one.cell.title}", no_wrap=True, overflow="ellipsis")
+        Text(
+            f"  round {one.round:>2} of {one.rounds}  {one.cell.title}{_at(steps.get(one.cell.digest))}",
+            no_wrap=True,
+            overflow="ellipsis",
+        )
         for one in found.running[:MOST_SHOWN]
     ]
     if len(found.running) > MOST_SHOWN:
@@ -146,6 +159,10 @@ def picture(found: Standing) -> Group:
     if found.leader is not None:
         lines.append(Text(f"best so far: {leader_text(found)}", no_wrap=True, overflow="ellipsis"))
     return Group(*lines)
+
+
+def _at(step: Step | None) -> str:
+    return f"  {step.what}: {step.done / max(1, step.total):.0%}" if step is not None else ""
 
 
 def best_of(found: Standing) -> dict[str, object] | None:

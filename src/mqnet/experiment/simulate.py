@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mqnet.data.images import ImagePool
 from mqnet.data.labelled import Labelled
 from mqnet.data.pools import ArrayPool
 from mqnet.errors import InputError
@@ -20,6 +21,7 @@ from mqnet.ids import ItemIds
 from mqnet.loop.advance import advance
 from mqnet.loop.learner import ActiveLearner, PoolLike, as_pool
 from mqnet.models.base import FittedModel
+from mqnet.models.contrastive.config import CoderConfig
 from mqnet.models.encode import encode_items
 from mqnet.oracles.simulated import SimulatedOracle, Truth
 from mqnet.store.ledger import n_known, n_ood
@@ -65,11 +67,13 @@ def simulate(
     model: str | Mapping[str, object] = "head",
     cost_known: float = 1.0,
     cost_ood: float = 1.0,
+    coder: CoderConfig | Mapping[str, object] | None = None,
     seed: int = 0,
     folder: str | Path | None = None,
 ) -> list[RoundResult]:
     """Run a campaign against known truth and return its rounds.
 
+    Images are uint8 [N, 3, S, S]; `coder` are the options of contrastive coders, for strategies that need one on them.
     `truth` names each pool item's class, None (or a name that is not among `classes`) for junk; `test` holds vectors
     and class names of held-out items.
     """
@@ -78,11 +82,12 @@ def simulate(
     held_out = None
     if test is not None:
         labels = _truth(ItemIds.of([str(i) for i in range(len(test[1]))]), test[1], names).labels
-        held_out = Labelled(ArrayPool(test[0], source="the test items"), labels)
+        kind = ImagePool if test[0].ndim == 4 else ArrayPool
+        held_out = Labelled(kind(test[0], source="the test items"), labels)
         held_out = held_out if (labels >= 0).all() else _known_only(held_out)
     learner = ActiveLearner(
         opened, names, budget=budget, rounds=rounds, cost_known=cost_known, cost_ood=cost_ood, strategy=strategy,
-        model=model, seed=seed, folder=folder, truth=known, monitor=Meter(known, held_out),
+        model=model, coder=coder, seed=seed, folder=folder, truth=known, monitor=Meter(known, held_out),
     )  # fmt: skip
     with learner:
         return run_campaign(learner, SimulatedOracle(known), known)

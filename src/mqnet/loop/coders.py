@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,14 +16,16 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.torch import load, save
 from torch import Tensor
 
 from mqnet.errors import StoreError
+from mqnet.loop.checkpoints import FolderCheckpoints
+from mqnet.models.checkpoints import Saver
 from mqnet.models.contrastive.coder import Coder, restored
 from mqnet.models.contrastive.config import CoderConfig, Kind
-from mqnet.models.contrastive.train import SAVE_SECONDS, chosen_device, train_coder
+from mqnet.models.contrastive.train import train_coder
+from mqnet.models.devices import Engine
+from mqnet.models.encode import Watcher
 from mqnet.numerics.threads import one_thread
 from mqnet.rng import Key
 from mqnet.store.blobs import Blobs, FolderBlobs, disk_error, make_folder, write_durably
@@ -32,11 +34,9 @@ from mqnet.types import Arrays, Pool
 FORMAT = 1
 """Part of every coder's name: raised when the same options give another coder."""
 
-DONE, PROGRESS, CHECKPOINT, LOCK = "coder.json", "progress.json", "checkpoint.safetensors", "coder.lock"
+DONE, PROGRESS, TRAINING, LOCK = "coder.json", "progress.json", "training", "coder.lock"
 ENCODED_AT_ONCE = 2048
 TELL_SECONDS = 2.0
-
-Watch = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class MemoryShelf:
     def __init__(self) -> None:
         self._spaces: dict[str, Space] = {}
 
-    def space(self, job: CoderJob, pool: Pool, watch: Watch | None = None) -> Space:
+    def space(self, job: CoderJob, pool: Pool, watch: Watcher | None = None) -> Space:
         """The space of a job, trained when it is first asked for."""
         if job.digest not in self._spaces:
             coder = train_coder(pool, job.kind, job.config, job.key, watch=watch)
@@ -89,10 +89,9 @@ class FolderShelf:
     """Coders in a folder that processes share: `<name>/` holds one, `arrays/` their weights and representations."""
 
     root: Path
-    save_seconds: float = SAVE_SECONDS
     _spaces: dict[str, Space] = field(default_factory=dict[str, Space])
 
-    def space(self, job: CoderJob, pool: Pool, watch: Watch | None = None) -> Space:
+    def space(self, job: CoderJob, pool: Pool, watch: Watcher | None = None) -> Space:
         """The space of a job: read if it is there, else trained, or waited for while another process trains it.
 
         A training that was killed goes on from its last checkpoint, whoever goes on with it.
@@ -114,19 +113,19 @@ class FolderShelf:
     def _arrays(self) -> Blobs:
         return FolderBlobs(self.root / "arrays")
 
-    def _train(self, job: CoderJob, pool: Pool, watch: Watch | None) -> None:
+    def _train(self, job: CoderJob, pool: Pool, watch: Watcher | None) -> None:
         folder = self._folder(job)
         make_folder(folder)
         with waiting_lock(folder / LOCK):
             if self.finished(job):  # another process had the lock, and has done it
                 return
-            checkpoint = FileCheckpoint(folder / CHECKPOINT)
+            checkpoints = FolderCheckpoints(folder / TRAINING)
             teller = _Teller(folder / PROGRESS, job, watch)
             started = time.monotonic()
-            coder = train_coder(
-                pool, job.kind, job.config, job.key, checkpoint=checkpoint, watch=teller,
-                save_seconds=self.save_seconds,
-            )  # fmt: skip
+            # what began on another engine would not end in the same bits: it is trained anew
+            engine = Engine.choose(job.config.device, job.config.precision)
+            saver = Saver(checkpoints, f"{job.digest}-{engine.label.replace(' ', '-')}")
+            coder = train_coder(pool, job.kind, job.config, job.key, saver=saver, watch=teller)
             written = {
                 "kind": job.kind,
                 "options": job.config.model_dump(),
@@ -137,8 +136,8 @@ class FolderShelf:
                 "seconds": round(time.monotonic() - started, 1),
             }
             write_durably(folder / DONE, json.dumps(written, indent=1).encode())
-            for name in (CHECKPOINT, PROGRESS):
-                (folder / name).unlink(missing_ok=True)
+            checkpoints.clear()
+            (folder / PROGRESS).unlink(missing_ok=True)
 
     def _read(self, job: CoderJob, pool: Pool) -> Space:
         path = self._folder(job) / DONE
@@ -150,7 +149,7 @@ class FolderShelf:
                 f"'{path}' cannot be read: {error}. Delete its folder to train the coder again."
             ) from error
         size = int(pool.load(pool.ids.take(slice(0, 1))).shape[-1])
-        device = chosen_device(job.config.device)
+        device = Engine.choose(job.config.device, job.config.precision).device
         coder = restored(
             {name: torch.from_numpy(np.array(array)) for name, array in state.items()}, job.kind, job.config, size,
             device,
@@ -166,28 +165,6 @@ def represent(coder: Coder, pool: Pool) -> Tensor:
     with one_thread():
         pieces = [coder.encode(pool.load(ids)) for _, ids in pool.ids.sorted().chunks(ENCODED_AT_ONCE)]
     return torch.cat(pieces)
-
-
-class FileCheckpoint:
-    """A training's state in one file, replaced as a whole."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def load(self) -> Arrays | None:
-        """What was saved last, if anything was."""
-        if not self.path.is_file():
-            return None
-        try:
-            return load(self.path.read_bytes())
-        except (OSError, SafetensorError) as error:
-            raise StoreError(
-                f"the checkpoint '{self.path}' cannot be read: {error}. Delete it to train the coder from the start."
-            ) from error
-
-    def save(self, state: Mapping[str, Tensor]) -> None:
-        """Replace what was saved."""
-        write_durably(self.path, save(dict(state)))
 
 
 @contextmanager
@@ -241,7 +218,7 @@ def _is_held(path: Path) -> bool:
 class _Teller:
     """Says now and then in a file how far a training is, for whoever wants to know."""
 
-    def __init__(self, path: Path, job: CoderJob, watch: Watch | None) -> None:
+    def __init__(self, path: Path, job: CoderJob, watch: Watcher | None) -> None:
         self._path, self._job, self._watch = path, job, watch
         self._first: tuple[int, float] | None = None
         self._told = 0.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +28,10 @@ ENOUGH = 10
 """Known items drawn at random below which nothing is said of accuracy."""
 
 
+Between = Callable[[], None]
+"""Called before each fit; whoever has something better to do raises an exception of their own."""
+
+
 class TooSlow(Exception):
     """Training as often as cross-fitting needs would take longer than `PATIENCE`."""
 
@@ -41,7 +45,7 @@ class Judgement:
     n_more: int
 
 
-def judge(learner: ActiveLearner, of: Evidence) -> Judgement:
+def judge(learner: ActiveLearner, of: Evidence, between: Between = lambda: None) -> Judgement:
     """Accuracy and gain after the evidence's last round.
 
     Gain: the same randomly drawn items are told by the model of all answers and by one of the earlier rounds that hold
@@ -59,12 +63,12 @@ def judge(learner: ActiveLearner, of: Evidence) -> Judgement:
     earlier = _half(known)
     n_fits = N_FOLDS * (1 if earlier is None else 2)
     try:
-        right = correct(learner, of.lines, known, n_fits)
+        right = correct(learner, of.lines, known, n_fits, between)
         accuracy = _accuracy(of, known, right)
         if earlier is None:
             how = "it takes rounds that doubled the known labels to see what more of them buy"
             return Judgement(accuracy, _nothing(how, len(random)), n_more)
-        was = correct(learner, of.before(earlier + 1), random, n_fits)
+        was = correct(learner, of.before(earlier + 1), random, n_fits, between)
     except TooSlow:
         how = "training this model several times over would take too long"
         return Judgement(_by_rounds(learner, of), _nothing(how, len(random)), n_more)
@@ -129,7 +133,11 @@ def _nothing(how: str, n: int) -> Estimate:
 
 
 def correct(
-    learner: ActiveLearner, lines: Sequence[LedgerLine], asked: Sequence[LedgerLine], n_fits: int
+    learner: ActiveLearner,
+    lines: Sequence[LedgerLine],
+    asked: Sequence[LedgerLine],
+    n_fits: int,
+    between: Between = lambda: None,
 ) -> dict[ItemId, bool]:
     """Whether each known item of `asked` is told right by a model of the answers `lines` without the item's fold.
 
@@ -144,6 +152,7 @@ def correct(
         mine = [line for line in asked if fold[line.item] == k]
         if not mine:
             continue
+        between()
         model = learner.fitted_on([line for line in lines if fold[line.item] != k], 1 + max(x.round for x in lines))
         out |= told_right(learner, model, mine)
         if (time.perf_counter() - began) / (k + 1) * n_fits > PATIENCE:

@@ -76,7 +76,10 @@ class Why:
 
 
 def explain(learner: ActiveLearner, round_: int) -> Explanation:
-    """The explanation of a round of an MQ-Net campaign, computed again from what is stored with the round."""
+    """The explanation of a round of an MQ-Net campaign, computed again from what is stored with the round.
+
+    The ranking is the one that took place, whatever was corrected since; the query's answers are those of today.
+    """
     strategy, inputs, view, _ = _scored(learner, round_)
     drawn = frozenset(learner.store.drawn().get(round_, ()))
     asked = _asked(learner, round_)
@@ -111,7 +114,7 @@ def why(learner: ActiveLearner, round_: int, item: str) -> Why:
     strategy, inputs, view, phi = _scored(learner, round_)
     rows = {name: row for row, name in enumerate(view.ids)}
     if item not in rows:
-        earlier = [line.round for line in learner.ledger if line.item == item]
+        earlier = [line.round for line in learner.lines_before(round_) if line.item == item]
         if not earlier:
             raise InputError(f"item '{item}' is not in the campaign's pool of {len(learner.pool.ids)} items.")
         raise InputError(
@@ -138,7 +141,8 @@ def _scored(learner: ActiveLearner, round_: int) -> tuple[MqNet, MetaInput, Roun
     strategy = learner.strategy_of(round_) if 1 <= round_ < len(learner.store.rounds()) else None
     if strategy is None:
         n_rounds = len(learner.store.rounds()) - 1
-        raise ConfigError(f"round {round_} has no ranking to explain; rounds 1 to {n_rounds} have one.")
+        which = f"rounds 1 to {n_rounds} have one" if n_rounds >= 1 else "round 1 will be the first to have one"
+        raise ConfigError(f"round {round_} has no ranking to explain; {which}.")
     if not isinstance(strategy, MqNet):
         name = learner.config.strategy.name
         raise ConfigError(f"only mqnet's rounds can be explained; this campaign's strategy is '{name}'.")

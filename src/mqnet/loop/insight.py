@@ -12,12 +12,13 @@ from torch import Tensor
 
 from mqnet.ids import ItemIds
 from mqnet.loop.audit_evidence import Estimate, evidence, known_left, ood_share, saved
-from mqnet.loop.crossfit import judge
+from mqnet.loop.crossfit import Between, judge
 from mqnet.loop.explain import Explanation, explain
 from mqnet.loop.learner import ActiveLearner
 from mqnet.loop.stopping import advice
 from mqnet.numerics.ranking import top_n
 from mqnet.rng import Key
+from mqnet.store.health import Health
 from mqnet.strategies.mqnet import MqNet
 
 N_SHOWN = 8
@@ -26,14 +27,14 @@ KNOWN_WORDS = ("more likely known than most", "about as likely known as others",
 INFORMATIVE_WORDS = ("more informative than most", "about as informative as others", "less informative than most")
 
 
-def insight(learner: ActiveLearner, round_: int) -> dict[str, Any]:
+def insight(learner: ActiveLearner, round_: int, between: Between = lambda: None) -> dict[str, Any]:
     """Plain numbers and sentences about a campaign up to a round that is over, ready for JSON (docs/audit.md).
 
     Estimates carry a 95% interval, the number of random draws behind them and how they came about; what cannot be said
-    yet is None.
+    yet is None. `between` is called before each fit.
     """
     of = evidence(learner, round_)
-    judged, cost, left = judge(learner, of), saved(of), known_left(of)
+    judged, cost, left = judge(learner, of, between), saved(of), known_left(of)
     explained = _explained(learner, round_)
     if explained is not None:
         most, least = _by_mqnet(explained)
@@ -50,6 +51,13 @@ def insight(learner: ActiveLearner, round_: int) -> dict[str, Any]:
         "most_wanted": [asdict(one) for one in most],
         "least_wanted": [asdict(one) for one in least],
     }
+
+
+def keep_insight(learner: ActiveLearner, between: Between = lambda: None) -> None:
+    """Find out about the last round that is over and keep it with the campaign, unless that was done."""
+    health, over = Health(learner.store), [record.round for record in learner.store.rounds() if record.closed]
+    if over and health.insight(over[-1]) is None:
+        health.keep_insight(over[-1], insight(learner, over[-1], between))
 
 
 @dataclass(frozen=True)

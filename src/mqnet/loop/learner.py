@@ -313,7 +313,7 @@ class ActiveLearner:
         return rounds.labelled_from(self.pool, lines, self.config.classes)
 
     def _open_next(self) -> bool:
-        records, lines = self.store.rounds(), self.ledger
+        records, (lines, seen) = self.store.rounds(), self.store.ledger_and_log()
         round_ = len(records)
         if self.config.rounds is not None and round_ > self.config.rounds:
             return False
@@ -335,7 +335,9 @@ class ActiveLearner:
                 if self.config.initial == "random"
                 else interleaved(first, drawn, places)
             )
-            self.store.open_round(RoundRecord(0, budget, costs=measured), audited.ranking, audited.drawn)
+            self.store.open_round(
+                RoundRecord(0, budget, costs=measured, answers_seen=seen), audited.ranking, audited.drawn
+            )
             return True
         before = records[-1].state_after
         self._restore(before)
@@ -344,7 +346,7 @@ class ActiveLearner:
         model, view = self._view(round_, unlabelled, lines, watch, measured)
         selection = rounds.select(self._strategy, self.config.strategy.name, view, n, self._key(round_, "select"))
         watch.stop("select")
-        seen = dict(self._monitor(view, selection, model)) if self._monitor is not None else {}
+        found = dict(self._monitor(view, selection, model)) if self._monitor is not None else {}
         audited = interleaved(_ranking(view.ids, selection), drawn, places)
         record = RoundRecord(
             round_,
@@ -353,7 +355,8 @@ class ActiveLearner:
             state_before=before,
             snapshot=self.store.blobs.put(rounds.pack_snapshot(selection, audited.rows if drawn else None)),
             model=self._keep(model),
-            metrics=watch.seconds | seen,
+            metrics=watch.seconds | found,
+            answers_seen=seen,
         )
         self.store.open_round(record, audited.ranking, audited.drawn)
         self._training_is_over()  # not before: killed while it encodes the pool, a campaign need not train again
@@ -393,12 +396,19 @@ class ActiveLearner:
         watch.stop("encode")
         return model, view
 
+    def lines_before(self, round_: int) -> list[LedgerLine]:
+        """The answers a round was ranked on, as they stood then: corrections and requeues since are not in them."""
+        seen = self.store.rounds()[round_].answers_seen
+        if seen is None:  # a round from before this was noted: today's answers to earlier rounds come nearest
+            return [line for line in self.ledger if line.round < round_]
+        return self.store.ledger_at(seen)
+
     def view(self, round_: int) -> tuple[FittedModel, RoundView]:
         """The model and the view that ranked a round, made again from what is stored."""
         records = self.store.rounds()
         if not 1 <= round_ < len(records):
             raise ConfigError(f"round {round_} has no view; rounds 1 to {len(records) - 1} have one.")
-        lines = [line for line in self.ledger if line.round < round_]
+        lines = self.lines_before(round_)
         model = self._kept(records[round_])
         unlabelled = self.pool.ids.without([line.item for line in lines]).sorted()
         watch = Stopwatch({})
@@ -423,7 +433,7 @@ class ActiveLearner:
         _, view = self.view(round_)
         self._restore(record.state_before)
         selection = rounds.select(self._strategy, self.config.strategy.name, view, n, self._key(round_, "select"))
-        # answers to earlier rounds may have been corrected meanwhile: what was ranked stays first, in its order
+        # what was ranked stays first, in its order, and with it what is asked
         items = list(view.ids.take(selection.rows.numpy()))
         fresh = [i for i, item in enumerate(items) if item not in ranking]
         scores = selection.scores.tolist()

@@ -18,6 +18,7 @@ Watch = Callable[[str], Watcher]
 FILE = "progress.json"
 QUIET_SECONDS = 2.0
 EVERY_SECONDS = 0.5
+STALE_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,11 @@ def watching(folder: Path | None, watch: Watch | None, what: str) -> Generator[W
 
 
 def step_in(folder: Path) -> Step | None:
-    """What a campaign's folder says is being done, if it says so."""
+    """What a campaign's folder says is being done, if it said so lately: a killed process takes nothing back."""
+    path = folder / FILE
     try:
-        return Step(**json.loads((folder / FILE).read_text()))
+        if time.time() - path.stat().st_mtime > STALE_SECONDS:
+            return None
+        return Step(**json.loads(path.read_text()))
     except (OSError, ValueError, TypeError):
         return None

@@ -10,8 +10,9 @@ from pydantic import ValidationError
 
 from mqnet.errors import ConfigError, nearest_name
 from mqnet.ids import ItemIds
-from mqnet.loop.coders import CoderJob, Shelf, Space, Watch
+from mqnet.loop.coders import CoderJob, Shelf, Space
 from mqnet.models.contrastive.config import KINDS, CoderConfig
+from mqnet.models.encode import Watcher
 from mqnet.types import Arrays, Pool
 
 CODED = frozenset(KINDS)
@@ -28,7 +29,7 @@ class Spaces:
         config: CoderConfig,
         seed: int,
         shelf: Shelf,
-        watch: Watch | None = None,
+        watch: Watcher | None = None,
     ) -> None:
         self.columns = columns & CODED
         self._pool, self._config, self._seed, self._shelf, self._watch = pool, config, seed, shelf, watch

@@ -18,6 +18,7 @@ from types import FrameType
 
 from mqnet.errors import MqnetError
 from mqnet.loop.advance import advance
+from mqnet.loop.insight import keep_insight
 from mqnet.loop.learner import ActiveLearner
 from mqnet.oracles.inbox import InboxOracle
 from mqnet.store.campaign import CampaignStore
@@ -63,11 +64,33 @@ def _work(learner: ActiveLearner, health: Health, poll_seconds: float) -> None:
         status = advance(learner, oracle)
         if status.state == "done":
             health.say("done", "the campaign is over: there is nothing left to ask, or nothing left to spend.")
+            keep_insight(learner)
             return
         if status.n_open:
             health.say("asking", "", status.round)
+            _find_out(learner)
             while health.revision() == revision:
                 time.sleep(poll_seconds)
+
+
+class _Answered(Exception):
+    """The round is answered: the next one comes before everything else."""
+
+
+def _find_out(learner: ActiveLearner) -> None:
+    """Estimates for the dashboard, while people answer and no longer: what is not finished is begun again later."""
+
+    def between() -> None:
+        query = learner.store.offered()
+        if query is None or not query.items:
+            raise _Answered
+
+    try:
+        keep_insight(learner, between)
+    except _Answered:
+        return
+    except Exception:  # an estimate that fails must not keep people from labelling: it is said, and the loop goes on
+        traceback.print_exc()
 
 
 def _training(learner: ActiveLearner) -> str:
@@ -100,7 +123,9 @@ def _heart(health: Health) -> Generator[None]:
 
 def _end_with_parent() -> None:
     """Die when whoever started this process does: an orphan would only hold the campaign's lock."""
-    sys.stdin.buffer.read()
+    # the descriptor itself: Python's own reader would hold a lock that a worker at its end has to wait for
+    while os.read(0, 4096):
+        pass
     os._exit(0)
 
 

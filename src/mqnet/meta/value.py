@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import logsigmoid
+from torch.nn.functional import logsigmoid, softplus
 
 FLOOR = 1e-6
 """The least informativeness, as a share of its range: its logarithm must exist for the pool's least item."""
@@ -48,19 +48,29 @@ def log_cost(probability: Tensor, cost_ratio: float) -> Tensor:
     return (probability + cost_ratio * (1.0 - probability)).log()
 
 
-def calibrate(log_odds: Tensor, is_known: Tensor) -> tuple[float, float]:
+def calibrate(log_odds: Tensor, is_known: Tensor, ridge: tuple[float, float] = (1.0, 1.0)) -> tuple[float, float]:
     """Slope and offset (a, b) of `P(known) = sigmoid(a s + b)`, fitted to answered items that the score had not seen.
 
-    Platt's logistic fit by Newton's method with a ridge of one item towards (1, 0): few answers leave the score as it
-    is. The slope is kept positive: calibration never turns the order around.
+    Platt's logistic fit by Newton's method with a ridge towards (1, 0): few answers leave the score as it is. The slope
+    is kept positive: calibration never turns the order around.
     """
     s, y = log_odds.double(), is_known.double()
     design = torch.stack([s, torch.ones_like(s)], dim=1)
-    prior = torch.tensor([1.0, 0.0], dtype=torch.float64)
+    prior, pull = torch.tensor([1.0, 0.0], dtype=torch.float64), torch.tensor(ridge, dtype=torch.float64)
+
+    def objective(weights: Tensor) -> float:
+        z = design @ weights
+        return float((softplus(z) - y * z).sum() + 0.5 * (pull * (weights - prior).square()).sum())
+
     weights = prior.clone()
-    for _ in range(25):
+    for _ in range(50):
         p = torch.sigmoid(design @ weights)
-        gradient = design.T @ (p - y) + (weights - prior)
-        hessian = (design.T * (p * (1 - p))) @ design + torch.eye(2, dtype=torch.float64)
-        weights = weights - torch.linalg.solve(hessian, gradient).clamp(-2.0, 2.0)
+        gradient = design.T @ (p - y) + pull * (weights - prior)
+        hessian = (design.T * (p * (1 - p))) @ design + pull.diag()
+        step, now = torch.linalg.solve(hessian, gradient), objective(weights)
+        # far from the minimum a whole Newton step overshoots: halve it until it goes down
+        size = next((t for t in (0.5**i for i in range(30)) if objective(weights - t * step) < now), 0.0)
+        weights = weights - size * step
+        if size == 0.0 or float(step.abs().max()) < 1e-9:
+            break
     return max(float(weights[0]), 1e-3), float(weights[1])

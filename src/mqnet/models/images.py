@@ -16,7 +16,7 @@ from mqnet.models.devices import Engine
 from mqnet.models.encode import Watcher
 from mqnet.models.fitted_images import FittedImages, pixel_statistics, react_bound
 from mqnet.models.head import soft_targets
-from mqnet.models.parallel import train_together
+from mqnet.models.parallel import launched, train_in_group, train_together
 from mqnet.models.resnet import NetName
 from mqnet.models.target_net import TargetNet, plain_tensors
 from mqnet.models.training import ImageRecipe, Resident, name_of, saver_for, train
@@ -25,8 +25,8 @@ from mqnet.rng import Key
 from mqnet.types import Arrays
 
 COLUMNS = frozenset({"logits", "features", "embedding", "predicted_loss", "mc_logits", "odin_logits", "react_logits"})
-HOW_ONLY = frozenset({"device", "precision", "compile", "processes"})
-"""Options that say how numbers are worked, not which: the engine's label stands for them in a training's name."""
+HOW_ONLY = frozenset({"device", "precision"})
+"""Options that may be "auto": the engine's label stands for them in a training's name."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,11 @@ class ImageModel(ImageRecipe):
 
     @property
     def provides(self) -> frozenset[str]:
-        """Logits, odin_logits, react_logits [N,K], mc_logits [N,T,K], features and embedding [N,D], predicted_loss."""
-        return COLUMNS
+        """Logits, odin_logits, react_logits [N,K], mc_logits [N,T,K], features and embedding [N,D], predicted_loss [N].
+
+        Without a loss branch (`loss_prediction = "off"`) there is no predicted loss.
+        """
+        return COLUMNS - {"predicted_loss"} if self.loss_prediction == "off" else COLUMNS
 
     def check_input(self, example: Tensor) -> None:
         """Images only: vectors are for the model `head`."""
@@ -92,7 +95,7 @@ class ImageModel(ImageRecipe):
         mean, deviation = pixel_statistics(images)
         net = TargetNet(self.net, size, targets.shape[1], key, branch=self.loss_prediction != "off")
         joint = self.loss_prediction == "joint" or (self.loss_prediction == "detached" and "predicted_loss" in columns)
-        name = name_of(*self._defining(), joint, engine.label, torch.__version__, key, images, targets)
+        name = name_of(*self._defining(), launched(), joint, engine.label, torch.__version__, key, images, targets)
         self._train(net, Resident(images, targets, mean, deviation), key, engine, joint, checkpoints, name, watch)
         state = _cut_to(plain_tensors(net), train.n_classes) | {
             "mean": mean, "deviation": deviation, "size": torch.tensor(size), "mc_seed": torch.tensor(mc_key.integer()),
@@ -116,8 +119,9 @@ class ImageModel(ImageRecipe):
         name: str,
         watch: Watcher | None,
     ) -> None:
-        if self.processes > 1:
-            train_together(net, data, self, key, engine, joint=joint, checkpoints=checkpoints, name=name, watch=watch)
+        if max(self.processes, launched()) > 1:
+            together = train_in_group if launched() > 1 else train_together
+            together(net, data, self, key, engine, joint=joint, checkpoints=checkpoints, name=name, watch=watch)
             return
         there = Resident.of(data.images, data.targets, data.mean, data.deviation, engine)
         train(net, there, self, key, engine, joint=joint, saver=saver_for(checkpoints, name), watch=watch)

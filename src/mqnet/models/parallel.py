@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, distributed, nn
-from torch.distributed.nn.functional import all_reduce
 from torch.multiprocessing.spawn import start_processes
 
 from mqnet.errors import ConfigError
@@ -30,6 +29,26 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.2
 
 
+class _Summed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        total = x.clone()
+        distributed.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        # every process's loss depends on every process's x through the sum
+        total = gradient.clone(memory_format=torch.contiguous_format)
+        distributed.all_reduce(total)
+        return total
+
+
+def summed(x: Tensor) -> Tensor:
+    """The sum of a tensor over all processes; gradients are summed likewise."""
+    return cast(Tensor, _Summed.apply(x))
+
+
 class GlobalNorm(nn.BatchNorm2d):
     """Batch normalisation by the mean and variance of the whole batch, whichever process holds its rows.
 
@@ -43,10 +62,10 @@ class GlobalNorm(nn.BatchNorm2d):
             return super().forward(input)
         x, world = input.float(), distributed.get_world_size()
         n = x.numel() // x.shape[1] * world
-        mean = all_reduce(x.sum(dim=(0, 2, 3))) / n
+        mean = summed(x.sum(dim=(0, 2, 3))) / n
         centred = x - mean.view(1, -1, 1, 1)
         # the mean first, then squares around it: sums of squares alone would lose the digits
-        variance = all_reduce(centred.square().sum(dim=(0, 2, 3))) / n
+        variance = summed(centred.square().sum(dim=(0, 2, 3))) / n
         with torch.no_grad():
             momentum = self.momentum or 0.1
             assert self.running_mean is not None
@@ -93,6 +112,38 @@ class Accelerated:
         return cast("Callable[..., Said]", self.accelerator.prepare(net)), int(at)
 
 
+def launched() -> int:
+    """How many processes a launcher (`accelerate launch`, `torchrun`) has started of this program; 1 without any."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def train_in_group(
+    net: TargetNet,
+    data: Resident,
+    recipe: ImageRecipe,
+    key: Key,
+    engine: Engine,
+    *,
+    joint: bool,
+    checkpoints: Checkpoints | None,
+    name: str,
+    watch: Watcher | None,
+) -> None:
+    """`train`, called by every process of a launched group with the same arguments; all end with the same net."""
+    _check(recipe, launched())
+    from accelerate import Accelerator
+
+    accelerator = Accelerator(cpu=not engine.cuda, mixed_precision="no")
+    own, first = Engine(accelerator.device, engine.bfloat16), accelerator.process_index == 0
+    there = Resident.of(data.images, data.targets, data.mean, data.deviation, own)
+    train(
+        net, there, recipe, key, own, joint=joint, together=Accelerated(accelerator),
+        saver=saver_for(checkpoints, name) if first else None, watch=watch if first else None,
+    )  # fmt: skip
+    without_global_norm(net)
+    accelerator.wait_for_everyone()
+
+
 def train_together(
     net: TargetNet,
     data: Resident,
@@ -106,7 +157,11 @@ def train_together(
     watch: Watcher | None,
 ) -> None:
     """`train` by `recipe.processes` processes of this machine, one GPU each if there are any."""
-    _check(recipe, engine)
+    _check(recipe, recipe.processes)
+    if engine.cuda and torch.cuda.device_count() < recipe.processes:
+        raise ConfigError(
+            f"processes is {recipe.processes}, but there are {torch.cuda.device_count()} GPUs: one for each is needed."
+        )
     net.share_memory()
     data = Resident(*(tensor.share_memory_() for tensor in (data.images, data.targets, data.mean, data.deviation)))
     done = torch.zeros(1, dtype=torch.int64).share_memory_()
@@ -152,36 +207,29 @@ def _work(rank: int, task: _Task) -> None:
         "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(task.port),
     }  # fmt: skip
     torch.set_num_threads(1)
-    from accelerate import Accelerator
-
-    accelerator = Accelerator(cpu=not task.engine.cuda, mixed_precision="no")
-    engine = Engine(accelerator.device, task.engine.bfloat16)
-    there = Resident.of(task.data.images, task.data.targets, task.data.mean, task.data.deviation, engine)
     net = TargetNet(
-        task.net.backbone.name, there.images.shape[-1], there.targets.shape[1], Key(0),
+        task.net.backbone.name, task.data.images.shape[-1], task.data.targets.shape[1], Key(0),
         branch=task.net.branch is not None,
     )  # fmt: skip
     net.load_state_dict(task.net.state_dict())
-    first = rank == 0
-    train(
-        net, there, task.recipe, task.key, engine, joint=task.joint, together=Accelerated(accelerator),
-        saver=saver_for(task.checkpoints, task.name) if first else None,
-        watch=_Tally(task.done) if first else None,
+    train_in_group(
+        net, task.data, task.recipe, task.key, task.engine, joint=task.joint, checkpoints=task.checkpoints,
+        name=task.name, watch=_Tally(task.done),
     )  # fmt: skip
-    if first:
+    if rank == 0:
         task.net.load_state_dict(net.state_dict())
-    accelerator.wait_for_everyone()
+    distributed.barrier()
     distributed.destroy_process_group()
 
 
-def _check(recipe: ImageRecipe, engine: Engine) -> None:
+def _check(recipe: ImageRecipe, n: int) -> None:
     try:
         importlib.import_module("accelerate")
     except ImportError as error:
-        raise ConfigError('processes > 1 needs the extra: pip install "mqnet[accelerate]".') from error
-    if engine.cuda and torch.cuda.device_count() < recipe.processes:
+        raise ConfigError('several processes need the extra: pip install "mqnet[accelerate]".') from error
+    if recipe.batch_size % (2 * n):  # pairs of the loss prediction stay together
         raise ConfigError(
-            f"processes is {recipe.processes}, but there are {torch.cuda.device_count()} GPUs: one for each is needed."
+            f"batch_size {recipe.batch_size} cannot be dealt out to {n} processes: give a multiple of {2 * n}."
         )
 
 

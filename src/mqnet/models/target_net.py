@@ -68,7 +68,9 @@ def place(net: nn.Module, device: torch.device) -> None:
     net.to(device)
     for parameter in net.parameters():
         if parameter.ndim == 4:
-            parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)
+            # a copy, not `contiguous`: a 1x1 kernel counts as either layout, and must have the strides of its gradient
+            layout = torch.empty_like(parameter.data, memory_format=torch.channels_last)
+            parameter.data = layout.copy_(parameter.data)
 
 
 def plain_tensors(net: nn.Module) -> dict[str, Tensor]:

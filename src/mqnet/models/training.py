@@ -59,12 +59,6 @@ class ImageRecipe:
             raise ConfigError("n_steps, batch_size and processes must be at least 1.")
         if self.batch_size < 2:
             raise ConfigError("batch_size is 1; batch normalisation needs at least two images at a time.")
-        if self.processes > 1 and self.batch_size % (2 * self.processes):
-            # pairs of the loss prediction stay together
-            raise ConfigError(
-                f"batch_size {self.batch_size} cannot be dealt out to {self.processes} processes: "
-                f"give a multiple of {2 * self.processes}."
-            )
         if not 0.0 <= self.dropout < 1.0:
             raise ConfigError(f"dropout is {self.dropout}; give a rate in [0, 1).")
         for name, value, low in (("lr", self.lr, 0.0), ("momentum", self.momentum, -1.0)):

@@ -32,7 +32,8 @@ BATCH = 50
 """Tasks sent at once: with their images they stay far below Label Studio's limit on a request."""
 IMAGE_SIDE = 1024
 SECONDS = 60.0
-ACTIONS = ("ANNOTATION_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_DELETED", "START_TRAINING")
+ACTIONS = ("ANNOTATION_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_DELETED")
+"""What the webhook tells; START_TRAINING comes unasked, from the button of that name."""
 ADDRESS = re.compile(r"(https?://[^\s?#]+?)/projects/(\d+)(?:[/?#].*)?")
 
 
@@ -189,8 +190,6 @@ def _take(bridge: Bridge, tasks: Sequence[Json]) -> Taken:
     for task in tasks:
         item = task["data"].get(ITEM_FIELD)
         there += [{**annotation, "item": item} for annotation in task.get("annotations") or []]
-        # skipped tasks' annotations come apart from the others in some versions
-        there += [{**one, "was_cancelled": True, "item": item} for one in task.get("cancelled_annotations") or []]
     there.sort(key=lambda annotation: annotation["id"])
     gone = bridge.given_ids() - {annotation["id"] for annotation in there}
     back = bridge.take_back(sorted(gone))
@@ -279,9 +278,17 @@ def _connect(client: Client, backend: str, secret: str | None) -> None:
     if not any(one.get("url", "").rstrip("/") == backend for one in known):
         access = {"auth_method": "BASIC_AUTH", "basic_auth_user": "mqnet", "basic_auth_pass": secret} if secret else {}
         client.call("POST", "/api/ml", {"url": backend, "project": client.project, "title": "mqnet", **access})
+    # it made a webhook of its own for the backend, one that sends no secret: that one is set right
+    wanted: Json = {"url": f"{backend}/webhook", "project": client.project, "send_payload": True, "is_active": True}
+    wanted |= {"send_for_all_actions": False, "actions": list(ACTIONS)}
+    wanted["headers"] = {"Authorization": basic(secret)} if secret else {}
     hooks = client.call("GET", "/api/webhooks/", project=client.project)
-    if not any(one.get("url") == f"{backend}/webhook" for one in hooks):
-        hook = {"url": f"{backend}/webhook", "project": client.project, "send_payload": True, "is_active": True}
-        headers = {"Authorization": basic(secret)} if secret else {}
-        more = {"send_for_all_actions": False, "actions": list(ACTIONS), "headers": headers}
-        client.call("POST", "/api/webhooks/", {**hook, **more})
+    hook = next((one for one in hooks if one.get("url") == wanted["url"]), None)
+    if hook is None:
+        client.call("POST", "/api/webhooks/", wanted)
+    elif any(_sorted(hook.get(name)) != _sorted(value) for name, value in wanted.items()):
+        client.call("PATCH", f"/api/webhooks/{hook['id']}/", wanted)
+
+
+def _sorted(value: object) -> object:
+    return sorted(map(str, value)) if isinstance(value, list) else value

@@ -21,6 +21,7 @@ from mqnet.experiment.figures.look import KNOWN_COLOUR, OOD_COLOUR
 from mqnet.experiment.figures.sheet import svg
 from mqnet.experiment.report import STYLE
 from mqnet.loop.explain import explain
+from mqnet.loop.insight import keep_insight
 from mqnet.loop.learner import ActiveLearner
 from mqnet.models.encode import CHUNK
 from mqnet.project.folder import opened, root_of
@@ -62,6 +63,7 @@ COUNTS = ("known_left",)
 def write_report(folder: Path) -> Path:
     """Write `FOLDER/report.html` from what is there now, also while people and a worker are at it; return its path."""
     with opened(folder) as (store, settings), ActiveLearner.open(folder, looking=True) as learner:
+        keep_insight(learner)  # where no worker did
         page = render(store, settings, learner, root_of(folder, settings))
     path = folder / "report.html"
     write_durably(path, page.encode())

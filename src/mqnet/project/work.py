@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mqnet.errors import AnswerError, BusyError
 from mqnet.project.folder import opened, root_of
@@ -21,6 +21,9 @@ from mqnet.store.ledger import n_known, n_ood
 from mqnet.store.project import Project
 from mqnet.store.recall import n_early
 from mqnet.types import Answer, ItemId, Known
+
+if TYPE_CHECKING:
+    from mqnet.loop.progress import Watch
 
 Json = dict[str, Any]
 ANNOTATOR = "script"
@@ -107,12 +110,15 @@ def progress(store: CampaignStore) -> Progress:
     )
 
 
-def ask(folder: Path) -> Asked:
-    """The open items; where none are open, the next round is ranked first, unless a worker is at it."""
+def ask(folder: Path, watch: Watch | None = None) -> Asked:
+    """The open items; where none are open, the next round is ranked first, unless a worker is at it.
+
+    `watch` is told how far training and the pass over the pool are.
+    """
     with opened(folder) as (store, settings):
         query = store.offered()
         if query is None or not query.items:
-            _go_on(folder, store)
+            _go_on(folder, store, watch)
         query = store.offered()
         items = query.items if query else ()
         return Asked(progress(store), tuple(_shown(store, settings, folder, items)))
@@ -180,12 +186,12 @@ def _state(store: CampaignStore, asking: bool) -> str:
     return "done" if finished(store) else "waiting"
 
 
-def _go_on(folder: Path, store: CampaignStore) -> None:
+def _go_on(folder: Path, store: CampaignStore, watch: Watch | None) -> None:
     """Close what is answered and rank the next round; early answers to its items are bought at once."""
     from mqnet.loop.learner import ActiveLearner
 
     try:
-        with ActiveLearner.open(folder) as learner:
+        with ActiveLearner.open(folder, watch=watch) as learner:
             while learner.ask() is not None:
                 Inbox(store).settle()
                 left = store.offered()

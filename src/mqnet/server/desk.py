@@ -14,12 +14,13 @@ from fastapi import Depends, Request
 
 from mqnet.errors import StoreError
 from mqnet.server.images import Images
+from mqnet.server.together import Together
 from mqnet.server.writer import Writer
 from mqnet.store.campaign import CampaignStore
 from mqnet.store.health import Health
 from mqnet.store.inbox import Inbox
 from mqnet.store.items import IMAGE, TEXT, VECTOR, Item
-from mqnet.store.overview import Overview
+from mqnet.store.overview import Overview, Progress
 from mqnet.store.people import People
 from mqnet.store.project import Project
 from mqnet.types import ItemId
@@ -29,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Desk:
-    """One campaign, open for labelling."""
+    """One campaign, open for labelling. `progress` is read once for all whose answers came together."""
 
     store: CampaignStore
     project: Project
@@ -38,6 +39,7 @@ class Desk:
     health: Health
     people: People
     write: Writer
+    progress: Together[Progress]
     images: Images | None
 
     @classmethod
@@ -49,7 +51,11 @@ class Desk:
             store.close()
             raise StoreError(f"the campaign in '{folder}' has nothing to show: `mqnet init` makes one for people.")
         images = Images(folder / project.root) if project.root is not None else None  # an absolute root stays as it is
-        return cls(store, project, Inbox(store), Overview(store), Health(store), People(store), Writer(store), images)
+        overview = Overview(store)
+        return cls(
+            store, project, Inbox(store), overview, Health(store), People(store), Writer(store),
+            Together(overview.progress), images,
+        )  # fmt: skip
 
     def close(self) -> None:
         """End the writer and give the database back."""

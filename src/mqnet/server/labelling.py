@@ -61,7 +61,7 @@ async def answers(desk: AtDesk, user: Someone, body: AnswersBody) -> Json:
         raise HTTPException(403, "only an owner of the campaign may decide in the review.")
     given = [one.given() for one in body.answers]
     receipts = await desk.write(lambda: desk.inbox.submit(user.name, given))
-    progress = await desk.read(desk.overview.progress)
+    progress = await desk.progress()
     return {"accepted": [asdict(receipt) for receipt in receipts], "progress": asdict(progress)}
 
 

@@ -20,7 +20,8 @@ from mqnet.store import schema
 from mqnet.store.blobs import Blobs, FolderBlobs, MemoryBlobs, make_folder, sync_folder
 from mqnet.store.codec import costs_from, from_json, to_json
 from mqnet.store.items import Item, add_items, find_items
-from mqnet.store.ledger import answer_from
+from mqnet.store.ledger import answer_from, charged
+from mqnet.store.past import ledger_at, log_length
 from mqnet.store.project import Project, read_project, write_project
 from mqnet.store.purchase import covers, open_query, ranking_of, requeue, spent_by_round, take
 from mqnet.store.tables import answer_log, answers, campaign, candidates, rounds
@@ -31,7 +32,10 @@ DATABASE = "campaign.db"
 
 @dataclass(frozen=True)
 class RoundRecord:
-    """What is stored of a round: its budget, costs as measured, the digests of its arrays and its measurements."""
+    """What is stored of a round: its budget, costs as measured, the digests of its arrays and its measurements.
+
+    `answers_seen` is the newest entry of the log of answers when it was ranked.
+    """
 
     round: int
     budget: float
@@ -42,6 +46,7 @@ class RoundRecord:
     state_after: str | None = None
     model: str | None = None
     metrics: Mapping[str, float] = field(default_factory=dict[str, float])
+    answers_seen: int | None = None
 
 
 class CampaignStore:
@@ -296,22 +301,37 @@ class CampaignStore:
     def covers(self, record: RoundRecord) -> float:
         """What the answers of an open round may cost together."""
         with self._engine.connect() as connection:
-            return covers(connection, self.config_in(connection), record.round, record.budget)
+            config = self.config_in(connection)
+            return covers(connection, config, record.round, record.budget, charged(config, record.costs))
 
     def ledger(self) -> list[LedgerLine]:
         """Every answered item, in the order of purchase: by round, then by place in the ranking."""
-        query = sa.select(answers).order_by(answers.c.round, answers.c.position)
         with self._engine.connect() as connection:
-            return [
-                LedgerLine(r.round, r.position, r.item, answer_from(r.kind, r.name), r.cost, r.annotator, r.audit)
-                for r in connection.execute(query)
-            ]
+            return _ledger(connection)
+
+    def ledger_and_log(self) -> tuple[list[LedgerLine], int]:
+        """The ledger, and the number of the log's newest entry at that moment."""
+        with self._engine.connect() as connection:
+            return _ledger(connection), log_length(connection)
+
+    def ledger_at(self, seen: int) -> list[LedgerLine]:
+        """The ledger as it stood when the log's newest entry was number `seen`."""
+        with self._engine.connect() as connection:
+            return ledger_at(connection, seen)
 
     def history(self) -> list[tuple[ItemId, str, str | None, float]]:
         """Every answer ever given, corrections included, oldest first: (item, kind, class, cost)."""
         query = sa.select(answer_log).order_by(answer_log.c.seq)
         with self._engine.connect() as connection:
             return [(r.item, r.kind, r.name, r.cost) for r in connection.execute(query)]
+
+
+def _ledger(connection: sa.Connection) -> list[LedgerLine]:
+    query = sa.select(answers).order_by(answers.c.round, answers.c.position)
+    return [
+        LedgerLine(r.round, r.position, r.item, answer_from(r.kind, r.name), r.cost, r.annotator, r.audit)
+        for r in connection.execute(query)
+    ]
 
 
 def _parsed(name: str, value: Any) -> Any:

@@ -175,8 +175,8 @@ class Inbox:
             who = ", ".join(vote.annotator for vote in reviewed or cast if vote.answer == answer)
             bought.setdefault((line is not None, who), {})[item] = answer
         # corrections last: they may use up what an open item was promised
-        for (_, who), lines in sorted(bought.items(), key=lambda pair: pair[0]):
-            take(connection, config, lines, who)
+        for i, ((_, who), lines) in enumerate(sorted(bought.items(), key=lambda pair: pair[0])):
+            take(connection, config, lines, who, query if i == 0 else None)
         return sum(map(len, bought.values()))
 
     # -- taking back ---------------------------------------------------------------------------------------------------

@@ -10,18 +10,26 @@ import sqlalchemy as sa
 
 from mqnet.errors import AnswerError
 from mqnet.store.codec import costs_from
-from mqnet.store.ledger import answer_columns, charged, offered
+from mqnet.store.ledger import answer_columns, charged, offered, sure_labels
 from mqnet.store.tables import answer_log, answers, candidates, rounds
 from mqnet.types import Answer, CampaignConfig, Costs, ItemId, Query, as_answer
 
-REQUEUED = "requeued"
+REQUEUED, WITHDRAWN = "requeued", "withdrawn"
+"""Kinds of log entries that take an answer out of the ledger."""
 
 
 def take(
-    connection: sa.Connection, config: CampaignConfig, given: Mapping[ItemId, Answer | str], annotator: str
+    connection: sa.Connection,
+    config: CampaignConfig,
+    given: Mapping[ItemId, Answer | str],
+    annotator: str,
+    query: Query | None = None,
 ) -> None:
-    """Write answers to the ledger, all or none: to offered items, or corrections; a repetition changes nothing."""
-    query = open_query(connection, config)
+    """Write answers to the ledger, all or none: to offered items, or corrections; a repetition changes nothing.
+
+    `query` is the open one where the caller has just read it.
+    """
+    query = query or open_query(connection, config)
     open_items = frozenset(query.items) if query else frozenset[ItemId]()
     old = _answered(connection, list(given))
     places = _places(connection, query.round, list(given)) if query else {}
@@ -53,10 +61,10 @@ def take(
         connection.execute(answer_log.insert(), log)
 
 
-def ranking_of(connection: sa.Connection, round_: int) -> list[ItemId]:
-    """The ranking of a round, best first."""
+def ranking_of(connection: sa.Connection, round_: int, n: int | None = None) -> list[ItemId]:
+    """The ranking of a round, best first; its first n items."""
     query = sa.select(candidates.c.item).where(candidates.c.round == round_).order_by(candidates.c.position)
-    return list(connection.execute(query).scalars())
+    return list(connection.execute(query.limit(n)).scalars())
 
 
 def _answered(connection: sa.Connection, items: Sequence[ItemId]) -> dict[ItemId, tuple[int, str, str | None]]:
@@ -93,17 +101,20 @@ def open_query(connection: sa.Connection, config: CampaignConfig) -> Query | Non
     query = sa.select(answers.c.item, answers.c.cost).where(answers.c.round == row.round)
     answered = {r.item: r.cost for r in connection.execute(query)}
     charges = charged(config, costs_from(row.costs))
-    covered = covers(connection, config, row.round, row.budget)
-    return Query(row.round, offered(ranking_of(connection, row.round), answered, covered, charges))
+    covered = covers(connection, config, row.round, row.budget, charges)
+    # rankings are long and this is asked at every answer: what lies further down cannot be open
+    n = len(answered) + sure_labels(covered - math.fsum(answered.values()), charges)
+    return Query(row.round, offered(ranking_of(connection, row.round, n), answered, covered, charges))
 
 
-def covers(connection: sa.Connection, config: CampaignConfig, round_: int, budget: float) -> float:
-    """What the answers of an open round may cost together, given its budget.
+def covers(connection: sa.Connection, config: CampaignConfig, round_: int, budget: float, charges: Costs) -> float:
+    """What the answers of an open round may cost together, given its budget and what it charges.
 
     A skip that was queued again stays charged. A correction of an earlier answer may have made dearer what was counted
     when the round began: what the other rounds leave of the total budget is a bound of its own.
     """
-    kept = _spent(connection, answer_log, answer_log.c.kind == REQUEUED).get(round_, 0.0)
+    # the log is long and this is asked at every answer: it is not read where skips are free
+    kept = _spent(connection, answer_log, answer_log.c.kind == REQUEUED).get(round_, 0.0) if charges.skip else 0.0
     if config.budget.total is None:
         return budget - kept
     others = math.fsum(cost for other, cost in spent_by_round(connection).items() if other != round_)
@@ -148,6 +159,6 @@ def withdraw(connection: sa.Connection, item: ItemId) -> None:
     """Take an answer out of the ledger: its item is open again. The log keeps what was."""
     old = connection.execute(sa.select(answers).where(answers.c.item == item)).mappings().one()
     row = {name: old[name] for name in ("item", "round", "annotator")}
-    row |= {"kind": "withdrawn", "name": None, "cost": 0.0, "answered_at": time.time()}
+    row |= {"kind": WITHDRAWN, "name": None, "cost": 0.0, "answered_at": time.time()}
     connection.execute(answer_log.insert().values(**row))
     connection.execute(answers.delete().where(answers.c.item == item))

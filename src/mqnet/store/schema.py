@@ -13,7 +13,7 @@ from mqnet.errors import StoreError
 from mqnet.store.tables import metadata
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-LATEST = "0003"
+LATEST = "0004"
 """The newest revision in `migrations/versions`; a test holds it to that."""
 
 

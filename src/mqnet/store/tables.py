@@ -31,6 +31,8 @@ rounds = sa.Table(
     sa.Column("closed_at", sa.Float),
     # as measured when the round began, as JSON; none where the stated costs are all that count
     sa.Column("costs", sa.Text),
+    # the newest entry of `answer_log` when it was ranked; none in rounds from before this was noted
+    sa.Column("answers_seen", sa.Integer),
 )
 
 candidates = sa.Table(

@@ -34,8 +34,9 @@ def test_every_strategy_has_a_limit_that_grows_with_the_pool(name: str):
     assert twice == pytest.approx(2.0)
 
 
-def test_a_measurement():
-    found = measure(JOB)
+@pytest.mark.parametrize("clock", ["wall", "processor"])
+def test_a_measurement(clock):
+    found = measure(JOB, clock)
     assert found.job == JOB
     assert found.seconds > 0
     assert found.peak_mb >= 0
@@ -78,7 +79,7 @@ def test_a_slower_machine_is_no_regression_and_a_blink_is_none():
 
 def test_the_command_says_what_became_slower(tmp_path):
     kept = tmp_path / "kept.json"
-    run = ["bench", "--items", "3000", "--picks", "100", "--strategy", "coreset"]
+    run = ["bench", "--items", "3000", "--picks", "100", "--strategy", "coreset", "--clock", "processor"]
     assert CliRunner().invoke(app, [*run, "--out", str(kept)]).exit_code == 0
     (job,) = read_baseline(kept)
     assert (job.strategy, job.n_items, job.n_picks) == ("coreset", 3000, 100)

@@ -80,3 +80,18 @@ def test_wrong_input_is_named() -> None:
         mqnet.simulate(pool, names[:-1], classes=["cat", "dog"], budget=6, rounds=1, strategy="random")
     with pytest.raises(ConfigError, match=r"budget is 0\.5"):
         _run(budget=0.5)
+
+
+def test_images_are_simulated_with_a_coder() -> None:
+    rng = np.random.default_rng(0)
+    labels = np.arange(60) % 3
+    images = (labels[:, None, None, None] * 80 + rng.integers(0, 40, (60, 3, 8, 8))).astype(np.uint8)
+    names = ["dark", "middle", None]
+    rounds = mqnet.simulate(
+        images[:45], [names[k] for k in labels[:45]], classes=("dark", "middle"), budget=8, rounds=1,
+        test=(images[45:], [names[k] or "junk" for k in labels[45:]]), model={"name": "resnet8", "n_steps": 4},
+        strategy={"name": "sum", "purity": "csi", "informativeness": "margin"}, coder={"epochs": 1},
+    )  # fmt: skip
+    assert len(rounds) == 1
+    assert 0.0 <= rounds[0].accuracy <= 1.0
+    assert 0.0 <= rounds[0].purity_auroc <= 1.0

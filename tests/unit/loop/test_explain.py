@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from mqnet import OOD, ActiveLearner
+from mqnet import OOD, SKIP, ActiveLearner
 from mqnet.errors import ConfigError, InputError
 from mqnet.loop.explain import explain, why
 from mqnet.meta.landscape import mean_slope, phi_at, tangent_slope
@@ -38,6 +38,26 @@ def test_the_explained_scores_are_those_that_ranked(learner):
         assert len(found.pool) == len(view) == 300 - 20 * round_
         assert sum(answer is not None for answer in found.answers) == 20
         assert f"Round {round_}" in found.sentence()
+
+
+def test_what_was_corrected_or_queued_again_since_changes_no_earlier_ranking():
+    vectors, digits = load_digits(return_X_y=True)
+    learner = ActiveLearner(vectors[:200].astype(np.float32), ["0", "1", "2", "3"], budget=20, rounds=2, seed=1)
+    skipped = learner.ask().items[:2]
+    learner.tell(dict.fromkeys(skipped, SKIP))
+    while query := learner.ask():
+        learner.tell({item: str(digits[int(item)]) if digits[int(item)] < 4 else OOD for item in query.items})
+    before, one = explain(learner, 1), next(item for item in learner.store.ranking(1) if item not in skipped)
+    learner.requeue(skipped)
+    learner.tell({line.item: OOD if line.answer != OOD else "0" for line in learner.ledger if line.round == 0})
+    after = explain(learner, 1)
+    assert (after.slope, after.mean_slope, after.any_ood) == (before.slope, before.mean_slope, before.any_ood)
+    assert list(after.ids) == list(before.ids)
+    assert torch.equal(after.phi, before.phi)
+    assert after.sentence() == before.sentence()
+    assert why(learner, 1, one).asked
+    with pytest.raises(InputError, match="was asked in round 0"):
+        why(learner, 1, skipped[0])
 
 
 def test_the_landscape_rises_in_both_directions_and_passes_through_the_items(learner):

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
 
 import pixel_model  # noqa: F401  (registers the model)
 from mqnet.data.images import ImagePool
@@ -21,6 +20,7 @@ from mqnet.loop.advance import advance
 from mqnet.loop.coders import CoderJob, FolderShelf, MemoryShelf, in_training, represent
 from mqnet.loop.learner import ActiveLearner
 from mqnet.loop.spaces import Spaces
+from mqnet.models.checkpoints import Saver
 from mqnet.models.contrastive.coder import Coder
 from mqnet.models.contrastive.config import CoderConfig
 from mqnet.oracles.simulated import SimulatedOracle, Truth
@@ -175,11 +175,12 @@ class Died(BaseException):
 
 
 @pytest.mark.parametrize("at", [1, 4, 9])
-def test_a_killed_training_is_continued_to_the_same_bits(tmp_path, at):
+def test_a_killed_training_is_continued_to_the_same_bits(tmp_path, monkeypatch, at):
     pool = ImagePool(pictures()[0])
     job = CoderJob("csi", SMALL, pool.fingerprint(), 0)
     whole = FolderShelf(tmp_path / "whole").space(job, pool)
-    shelf = FolderShelf(tmp_path / "killed", save_seconds=0.0)
+    shelf = FolderShelf(tmp_path / "killed")
+    monkeypatch.setattr(Saver, "due", lambda _: True)
     steps = []
 
     def dying(done, total):
@@ -194,7 +195,7 @@ def test_a_killed_training_is_continued_to_the_same_bits(tmp_path, at):
     assert steps == list(range(1, 11))  # no step twice, none left out
     assert torch.equal(continued.rows, whole.rows)
     assert files(tmp_path / "killed" / "arrays") == files(tmp_path / "whole" / "arrays")
-    assert not list((tmp_path / "killed").rglob("checkpoint*"))
+    assert not list((tmp_path / "killed").rglob("training"))
 
 
 def files(folder: Path):
@@ -208,6 +209,7 @@ SCRIPT = """
     torch.set_num_threads(1)
     from mqnet.data.images import ImagePool
     from mqnet.loop import coders
+    from mqnet.models.checkpoints import Saver
     from mqnet.models.contrastive.config import CoderConfig
 
     folder, slow = Path(sys.argv[1]), float(sys.argv[2])
@@ -222,7 +224,8 @@ SCRIPT = """
 
     print("ready", flush=True)
     sys.stdin.readline()
-    coders.FolderShelf(folder / "shared", save_seconds=0.0).space(job, pool, watch)
+    Saver.due = lambda _: True
+    coders.FolderShelf(folder / "shared").space(job, pool, watch)
     print("done", flush=True)
 """
 
@@ -264,30 +267,23 @@ def test_two_processes_train_one_coder_and_the_second_takes_over_when_the_first_
 # -- trouble -----------------------------------------------------------------------------------------------------------
 
 
-def test_damaged_files_are_named(tmp_path):
+def test_a_damaged_coder_is_named_and_a_damaged_checkpoint_costs_time_only(tmp_path, monkeypatch):
     pool = ImagePool(pictures()[0])
     job = CoderJob("simclr", SMALL, pool.fingerprint(), 0)
-    folder = tmp_path / job.digest
-    folder.mkdir()
-    (folder / "checkpoint.safetensors").write_bytes(b"half")
-    with pytest.raises(StoreError, match=r"checkpoint\.safetensors' cannot be read.*Delete it"):
-        FolderShelf(tmp_path).space(job, pool)
-    (folder / "checkpoint.safetensors").unlink()
-    FolderShelf(tmp_path).space(job, pool)
-    (folder / "coder.json").write_text("{}")
+    monkeypatch.setattr(Saver, "due", lambda _: True)
+
+    def dying(done, total):
+        raise Died
+
+    with pytest.raises(Died):
+        FolderShelf(tmp_path / "a").space(job, pool, dying)
+    (checkpoint,) = (tmp_path / "a").rglob("training/*")
+    checkpoint.write_bytes(checkpoint.read_bytes()[:-1])
+    found = FolderShelf(tmp_path / "a").space(job, pool)
+    assert torch.equal(found.rows, FolderShelf(tmp_path / "b").space(job, pool).rows)
+    (tmp_path / "a" / job.digest / "coder.json").write_text("{}")
     with pytest.raises(StoreError, match=r"coder\.json' cannot be read"):
-        FolderShelf(tmp_path).space(job, pool)
-
-
-def test_a_checkpoint_of_another_net_is_refused(tmp_path):
-    pool = ImagePool(pictures()[0])
-    job = CoderJob("simclr", SMALL, pool.fingerprint(), 0)
-    (tmp_path / job.digest).mkdir()
-    save_file(
-        {"net.nothing": torch.zeros(1), "step": torch.tensor(1)}, tmp_path / job.digest / "checkpoint.safetensors"
-    )
-    with pytest.raises(StoreError, match="does not match this version"):
-        FolderShelf(tmp_path).space(job, pool)
+        FolderShelf(tmp_path / "a").space(job, pool)
 
 
 def test_wrong_coder_options_are_refused_by_name():

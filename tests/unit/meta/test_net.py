@@ -2,8 +2,10 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
+from scipy.optimize import minimize
 
 from mqnet.errors import ConfigError, InputError
 from mqnet.meta.fit import QuerySet
@@ -220,6 +222,28 @@ def test_calibration_recovers_a_logistic_and_leaves_little_data_alone():
     a, b = calibrate(torch.linspace(-50, 50, 100), torch.linspace(-50, 50, 100) > 0)  # separable: stays finite
     assert math.isfinite(a)
     assert math.isfinite(b)
+
+
+@pytest.mark.parametrize("scale", [0.3, 2.0, 8.0, 40.0])
+@pytest.mark.parametrize("shift", [-6.0, 0.0, 3.0])
+@pytest.mark.parametrize("ridge", [(1.0, 1.0), (30.0, 10.0)])
+def test_calibration_is_the_minimum_of_its_loss(scale, shift, ridge):
+    """Against scipy, from few answers and confident scores, where whole Newton steps overshoot and never come back."""
+    for seed in range(5):
+        g = torch.Generator().manual_seed(seed)
+        s = shift + scale * torch.randn(90, generator=g, dtype=torch.float64)
+        known = torch.rand(90, generator=g, dtype=torch.float64) < torch.sigmoid(0.4 * s / scale + 1.0)
+        odds, signs = s.numpy(), 2.0 * known.double().numpy() - 1.0
+
+        def loss(w, odds=odds, signs=signs):
+            pull = ridge[0] * (w[0] - 1.0) ** 2 + ridge[1] * w[1] ** 2
+            return np.logaddexp(0.0, -signs * (w[0] * odds + w[1])).sum() + pull / 2
+
+        best = minimize(
+            loss, [0.1, 0.0], method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-10, "maxiter": 4000}
+        )
+        if best.x[0] > 2e-3:  # else the slope is kept positive
+            assert calibrate(s, known, ridge) == pytest.approx(tuple(best.x), abs=1e-4)
 
 
 def test_rank_inputs_do_not_reach_farther_than_their_rank():

@@ -15,12 +15,14 @@ from mqnet.data.images import ImagePool
 from mqnet.data.pools import ArrayPool
 from mqnet.errors import ConfigError, PoolError, StoreError
 from mqnet.models.augment import all_rotations
+from mqnet.models.checkpoints import Saver
 from mqnet.models.contrastive.coder import CoderNet, restored
 from mqnet.models.contrastive.config import CoderConfig
 from mqnet.models.contrastive.lars import EPSILON, Lars
 from mqnet.models.contrastive.loss import nt_xent, rotation_labels
 from mqnet.models.contrastive.train import Images, begin, colours, train_coder
 from mqnet.models.contrastive.views import random_views
+from mqnet.models.devices import Engine
 from mqnet.rng import Key
 
 SMALL = CoderConfig(epochs=2, batch_size=4, precision="float32", projection=8, rotations=1)
@@ -144,7 +146,9 @@ def test_the_rate_rises_and_falls():
     assert CoderConfig(warmup=0.0, lr=1.0).rate(0, 10) == 1.0
 
 
-@pytest.mark.parametrize("wrong", [{"epochs": 0}, {"lr": 0}, {"batchsize": 4}, {"net": "vgg"}, {"batch_size": 1}])
+@pytest.mark.parametrize(
+    "wrong", [{"epochs": 0}, {"lr": 0}, {"batchsize": 4}, {"net": "vgg"}, {"batch_size": 1}, {"device": "tpu"}]
+)
 def test_a_wrong_option_is_refused(wrong):
     with pytest.raises(ValidationError):
         CoderConfig(**wrong)
@@ -179,24 +183,28 @@ def test_a_training_continued_from_any_step_is_the_same_training(kind, precision
         for _ in range(stop):
             half.advance()
         saved = {name: tensor.clone() for name, tensor in half.state().items()}
-        assert same(train_coder(pool, kind, config, Key(1), checkpoint=Kept(saved)).state(), undisturbed)
+        assert same(
+            train_coder(pool, kind, config, Key(1), saver=Saver(Kept(saved), "a training")).state(), undisturbed
+        )
 
 
 class Kept:
     def __init__(self, saved=None):
         self.saved, self.n_saves = saved, 0
 
-    def load(self):
+    def load(self, name):
+        assert name == "a training"
         return self.saved
 
-    def save(self, state):
+    def save(self, name, state):
         self.saved, self.n_saves = {name: tensor.clone() for name, tensor in state.items()}, self.n_saves + 1
 
 
-def test_a_training_saves_on_its_way_and_tells_how_far_it_is():
+def test_a_training_saves_on_its_way_and_tells_how_far_it_is(monkeypatch):
+    monkeypatch.setattr(Saver, "due", lambda _: True)
     kept, told = Kept(), []
     train_coder(
-        ImagePool(images()), "csi", SMALL, Key(1), checkpoint=kept, save_seconds=0.0,
+        ImagePool(images()), "csi", SMALL, Key(1), saver=Saver(kept, "a training"),
         watch=lambda done, total: told.append((done, total)),
     )  # fmt: skip
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
@@ -221,7 +229,7 @@ def test_a_pool_too_large_to_keep_is_loaded_step_by_step_to_the_same_coder(monke
 
 def test_the_pools_colours_are_its_pixels_mean_and_deviation():
     pixels = images(7, 4)
-    mean, deviation = colours(Images(ImagePool(pixels), torch.device("cpu")))
+    mean, deviation = colours(Images(ImagePool(pixels), Engine.choose("cpu", "auto")))
     unit = pixels / 255.0
     np.testing.assert_allclose(mean.numpy(), unit.mean(axis=(0, 2, 3)), rtol=1e-6)
     np.testing.assert_allclose(deviation.numpy(), unit.std(axis=(0, 2, 3)), rtol=1e-5)
@@ -285,8 +293,9 @@ def test_the_nets_gradients_are_slopes(monkeypatch):
 def test_what_is_not_images_or_no_device_is_refused():
     with pytest.raises(PoolError, match="learns from images"):
         train_coder(ArrayPool(np.ones((4, 3), dtype=np.float32)), "csi", SMALL, Key(0))
-    with pytest.raises(ConfigError, match="device 'nonsense'"):
-        train_coder(ImagePool(images()), "csi", SMALL.model_copy(update={"device": "nonsense"}), Key(0))
+    if not torch.cuda.is_available():
+        with pytest.raises(ConfigError, match="no GPU here"):
+            train_coder(ImagePool(images()), "csi", SMALL.model_copy(update={"device": "cuda"}), Key(0))
 
 
 def test_a_training_that_diverges_says_what_to_do():

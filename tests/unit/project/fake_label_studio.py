@@ -102,6 +102,7 @@ class LabelStudio:
             assert query["project"] == "3"
             size, page = int(query["page_size"]), int(query["page"])
             some = list(self.tasks.values())[(page - 1) * size : page * size]
+            some = [task | {"cancelled_annotations": _n_cancelled(task)} for task in some]
             return (
                 (200, {"tasks": some, "total": len(self.tasks)})
                 if some or page == 1
@@ -117,12 +118,23 @@ class LabelStudio:
             for row in body:
                 self.tasks[row["task"]]["predictions"].append(self._prediction(row))
             return 201, {"created": len(body)}
+        if "/webhooks/" in path and "START_TRAINING" in (body or {}).get("actions", []):
+            return 400, {"validation_errors": {"actions": ['"START_TRAINING" is not a valid choice.']}}
         for name, kept in (("ml", self.backends), ("webhooks/", self.webhooks)):
             if key == f"GET /api/{name}":
                 return 200, kept
             if key in (f"POST /api/{name}", f"POST /api/{name}/"):
-                kept.append(body)
-                return 201, body
+                kept.append({"id": self._id(), **body})
+                if name == "ml":  # a webhook of its own comes with a backend, if there is none
+                    url = body["url"].rstrip("/") + "/webhook"
+                    if not any(one["url"] == url for one in self.webhooks):
+                        own = {"send_for_all_actions": True, "actions": [], "headers": {}, "is_active": True}
+                        self.webhooks.append({"id": self._id(), "project": 3, "url": url, "send_payload": True, **own})
+                return 201, kept[-1]
+        for hook in self.webhooks:
+            if key == f"PATCH /api/webhooks/{hook['id']}/":
+                hook.update(body)
+                return 200, hook
         return 404, {"detail": "Not found."}
 
     def _prediction(self, row: Json) -> Json:
@@ -135,6 +147,11 @@ class LabelStudio:
             "score": float(row["score"]),
             "model_version": row["model_version"],
         }
+
+
+def _n_cancelled(task: Json) -> int:
+    """A count: the skipped annotations themselves are among the others."""
+    return sum(one["was_cancelled"] for one in task["annotations"])
 
 
 class Served:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -173,6 +173,7 @@ def bench(
     strategy: Annotated[list[str] | None, typer.Option("--strategy", help="Which strategies (default: all).")] = None,
     picks: Annotated[int, typer.Option("--picks", min=1, help="How many items to rank.")] = 500,
     repeat: Annotated[int, typer.Option("--repeat", min=1, help="Runs of each; the fastest counts.")] = 1,
+    clock: Annotated[Literal["wall", "processor"], typer.Option("--clock", help="What is counted.")] = "wall",
     out: Annotated[Path | None, typer.Option("--out", help="Keep the figures in this JSON file.")] = None,
     baseline: Annotated[Path | None, typer.Option("--baseline", help="Compare with the figures in this file.")] = None,
     tolerance: Annotated[float, typer.Option("--tolerance", min=1, help="How much slower is a regression.")] = 1.5,
@@ -180,7 +181,7 @@ def bench(
     """Measure how long every strategy takes to rank a pool on this machine; say what became slower."""
     from mqnet.cli import bench as benchmarking
 
-    benchmarking.run(items or (), classes or (), strategy or (), picks, repeat, out, baseline, tolerance)
+    benchmarking.run(items or (), classes or (), strategy or (), picks, repeat, clock, out, baseline, tolerance)
 
 
 @app.command(name="list")

@@ -43,7 +43,7 @@ class CoderConfig(BaseModel):
     """CSI: 4 sets the representation of an image side by side with those of its rotations."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """auto: bfloat16 where the processor multiplies it natively."""
-    device: str = "auto"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
     """auto: the first GPU if there is one."""
 
     def n_views(self, kind: Kind) -> int:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -14,39 +12,29 @@ from torch.nn import functional
 from mqnet.errors import ConfigError, PoolError
 from mqnet.ids import ItemIds
 from mqnet.models.augment import normalised, to_unit
+from mqnet.models.checkpoints import Saver
 from mqnet.models.contrastive.coder import Coder, CoderNet, load_net
 from mqnet.models.contrastive.config import CoderConfig, Kind
 from mqnet.models.contrastive.lars import Lars
 from mqnet.models.contrastive.loss import nt_xent, rotation_labels
 from mqnet.models.contrastive.views import random_views
+from mqnet.models.devices import Engine
+from mqnet.models.encode import Watcher
 from mqnet.numerics.threads import one_thread
 from mqnet.rng import Key
 from mqnet.types import Arrays, Pool
 
-SAVE_SECONDS = 60.0
-"""A killed training repeats at most so much."""
+RESIDENT_SHARE = 0.3
+"""Of a GPU's memory: a pool up to this size is kept there as bytes, of a larger one each step loads its images."""
 
 RESIDENT_BYTES = 4 * 2**30
-"""Pools up to this size are kept on the device as bytes; of larger ones each step loads its images."""
+"""The same on a processor."""
+
+BLOCK = 32
+"""Steps that may be asked of a device ahead of its work: progress is honest."""
 
 LEAST_DEVIATION = 0.02
 """Of a colour over the pool: a pool of one colour is not blown up."""
-
-
-class Checkpoint(Protocol):
-    """Where a training keeps what it needs to go on after a kill."""
-
-    def load(self) -> Mapping[str, Tensor] | None:
-        """What was saved last, if anything was."""
-        ...
-
-    def save(self, state: Mapping[str, Tensor]) -> None:
-        """Keep this in place of what was saved before; durable on return."""
-        ...
-
-
-Watch = Callable[[int, int], None]
-"""Told how many of all steps are done."""
 
 
 @dataclass
@@ -56,6 +44,7 @@ class Training:
     kind: Kind
     config: CoderConfig
     images: Images
+    engine: Engine
     key: Key
     net: CoderNet
     optimiser: Lars
@@ -75,14 +64,12 @@ class Training:
             to_unit(self.images.batch(self._rows())), self.kind, config, self.key.child("step", self.step).torch()
         )
         pictures = normalised(views, self.mean, self.deviation).contiguous(memory_format=torch.channels_last)
-        device = self.images.device
-        bfloat16 = computes_in_bfloat16(config, device)
         self.net.train()
-        with torch.autocast(device.type, torch.bfloat16, enabled=bfloat16):
+        with self.engine.autocast():
             _, projected, turns = self.net(pictures)
         loss = nt_xent(projected, config.temperature)
         if turns is not None:
-            told_apart = functional.cross_entropy(turns.float(), rotation_labels(len(views) // 8, device))
+            told_apart = functional.cross_entropy(turns.float(), rotation_labels(len(views) // 8, views.device))
             loss = loss + config.rotation_weight * told_apart
         gradients = torch.autograd.grad(loss, self.optimiser.weights)
         self.optimiser.step(gradients, config.rate(self.step, self.n_steps))
@@ -102,26 +89,30 @@ class Training:
 
     def state(self) -> Arrays:
         """Everything that the remaining steps depend on."""
-        velocity = {f"velocity.{i}": v.detach().cpu().contiguous() for i, v in enumerate(self.optimiser.velocity)}
+        velocity = {name: v.detach().cpu().contiguous() for name, v in self._velocities()}
         return {**self.coder().state(), **velocity, "step": torch.tensor(self.step)}
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Go on from what `state` described."""
         load_net(self.net, state)
-        for i, velocity in enumerate(self.optimiser.velocity):
-            velocity.copy_(state[f"velocity.{i}"])
+        for name, velocity in self._velocities():
+            velocity.copy_(state[name])
         self.step = int(state["step"])
+
+    def _velocities(self) -> list[tuple[str, Tensor]]:
+        names = [f"velocity.{name}" for name, _ in self.net.named_parameters()]
+        return list(zip(names, self.optimiser.velocity, strict=True))
 
     def coder(self) -> Coder:
         """The coder as it is now."""
-        return Coder(self.kind, self.config, self.net, self.mean, self.deviation, self.images.device)
+        return Coder(self.kind, self.config, self.net, self.mean, self.deviation, self.engine.device)
 
 
 class Images:
     """The pool's images in the order of their ids: bytes on the device, or loaded step by step where they are many."""
 
-    def __init__(self, pool: Pool, device: torch.device) -> None:
-        self._pool, self._ids, self.device = pool, pool.ids.sorted(), device
+    def __init__(self, pool: Pool, engine: Engine) -> None:
+        self._pool, self._ids, self._engine = pool, pool.ids.sorted(), engine
         first = pool.load(self._ids.take(slice(0, 1)))
         if first.ndim != 4 or first.dtype != torch.uint8:
             raise PoolError(
@@ -129,16 +120,16 @@ class Images:
             )
         self.size = int(first.shape[-1])
         self._resident: Tensor | None = None
-        if first.numel() * len(self._ids) <= RESIDENT_BYTES:
-            self._resident = pool.load(self._ids).to(device)
+        if first.numel() * len(self._ids) <= _room(engine):
+            self._resident = engine.put(pool.load(self._ids))
 
     def batch(self, rows: Tensor) -> Tensor:
         """The images of these rows, on the device."""
         if self._resident is not None:
-            return self._resident[rows.to(self.device, non_blocking=True)]
+            return self._resident[self._engine.put(rows)]
         order = rows.argsort()  # a mapped file is read in its own order
         loaded = self._pool.load(self._ids.take(rows[order].numpy()))
-        return loaded[order.argsort()].to(self.device, non_blocking=True)
+        return self._engine.put(loaded[order.argsort()])
 
     def chunks(self, size: int = 2048) -> list[tuple[slice, ItemIds]]:
         """Consecutive pieces of all the images' ids."""
@@ -154,48 +145,49 @@ class Images:
 
 def begin(pool: Pool, kind: Kind, config: CoderConfig, key: Key) -> Training:
     """A training before its first step."""
-    device = chosen_device(config.device)
-    images = Images(pool, device)
+    engine = Engine.choose(config.device, config.precision)
+    images, device = Images(pool, engine), engine.device
     mean, deviation = colours(images)
     net = CoderNet(kind, config, images.size, key.child("start").torch())
     net.to(device, memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
     optimiser = Lars(
         list(net.parameters()), trust=config.trust, momentum=config.momentum, weight_decay=config.weight_decay
     )
-    return Training(kind, config, images, key, net, optimiser, mean.to(device), deviation.to(device))
+    return Training(kind, config, images, engine, key, net, optimiser, mean.to(device), deviation.to(device))
 
 
 def train_coder(
-    pool: Pool,
-    kind: Kind,
-    config: CoderConfig,
-    key: Key,
-    *,
-    checkpoint: Checkpoint | None = None,
-    watch: Watch | None = None,
-    save_seconds: float = SAVE_SECONDS,
+    pool: Pool, kind: Kind, config: CoderConfig, key: Key, *, saver: Saver | None = None, watch: Watcher | None = None
 ) -> Coder:
     """A coder trained on every item of the pool, whatever their order; `key` is its only randomness.
 
-    A training that finds a checkpoint goes on from there, to the same coder bit for bit.
+    A training that finds what a killed one saved goes on from there, to the same coder bit for bit.
     """
     with one_thread():
         training = begin(pool, kind, config, key)
-        saved = checkpoint.load() if checkpoint is not None else None
+        saved = saver.checkpoints.load(saver.name) if saver is not None else None
         if saved is not None:
             training.restore(saved)
-        kept = time.monotonic()
-        loss = torch.zeros(())
-        while training.step < training.n_steps:
-            loss = training.advance()
-            if checkpoint is not None and time.monotonic() - kept > save_seconds:
-                _check(loss, training)
-                checkpoint.save(training.state())
-                kept = time.monotonic()
-            if watch is not None:
-                watch(training.step, training.n_steps)
+        loss, wait = torch.zeros(()), training.engine.mark()
+        with training.engine.repeatable():
+            while training.step < training.n_steps:
+                loss = training.advance()
+                if training.step % BLOCK == 0:
+                    wait()
+                    wait = training.engine.mark()
+                if saver is not None and saver.due():
+                    _check(loss, training)
+                    saver.save(training.state())
+                if watch is not None:
+                    watch(training.step, training.n_steps)
         _check(loss, training)
         return training.coder()
+
+
+def _room(engine: Engine) -> float:
+    if not engine.cuda:
+        return RESIDENT_BYTES
+    return RESIDENT_SHARE * torch.cuda.get_device_properties(engine.device).total_memory
 
 
 def _check(loss: Tensor, training: Training) -> None:
@@ -216,22 +208,3 @@ def colours(images: Images) -> tuple[Tensor, Tensor]:
     mean = total / n
     deviation = (squares / n - mean.square()).clamp(min=0.0).sqrt().clamp(min=LEAST_DEVIATION)
     return mean.float(), deviation.float()
-
-
-def chosen_device(name: str) -> torch.device:
-    """The device of this name; auto is the first GPU where there is one."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        return torch.device(name)
-    except RuntimeError as error:
-        raise ConfigError(f"device '{name}' is none that torch knows: cpu, cuda, cuda:1 …") from error
-
-
-def computes_in_bfloat16(config: CoderConfig, device: torch.device) -> bool:
-    """Whether products are computed in bfloat16."""
-    if config.precision != "auto":
-        return config.precision == "bfloat16"
-    if device.type == "cpu":
-        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
-    return device.type == "cuda" and torch.cuda.is_bf16_supported()

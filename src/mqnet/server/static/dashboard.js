@@ -55,7 +55,7 @@ function budget({ spent, total_budget: total, rounds }, { campaign, state }) {
     "Spent",
     h("p", { class: "value" }, ofBudget(spent, total, unit)),
     h("p", { class: "bounds" }, unit === "minutes" ? "of people's time" : "labels, at their costs"),
-    bar,
+    total ? bar : null,
     h(
       "p",
       { class: "how" },
@@ -86,7 +86,8 @@ function stopping(insight) {
     { class: "card hint" },
     h("h2", {}, "What another round would buy"),
     h("p", { class: "lead" }, sentence(text)),
-    gain && h("p", { class: "how" }, sentence(gain.how)),
+    // without a figure the sentence has said why already
+    gain.value === null ? null : h("p", { class: "how" }, sentence(gain.how)),
   );
 }
 

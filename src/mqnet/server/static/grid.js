@@ -12,6 +12,8 @@ import { NONE, count, named, same } from "./words.js";
 const DIGITS = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"];
 const MOST = 48;
 const AROUND = 250; // pixels of a page that are not cells
+const AROUND_NARROW = 310;
+const GAP = 10; // between cells
 const LEFT_OPEN = "";
 const GLANCE = 400; // milliseconds a page must have been in view: a second Enter confirms nothing unseen
 
@@ -128,10 +130,11 @@ export class GridView {
   get size() {
     const text = this.#session.ahead[0]?.kind === "text";
     const narrow = window.innerWidth < 720;
-    const wide = text ? 312 : narrow ? 112 : 10 + Math.min(Math.max(144, 0.11 * window.innerWidth), 208);
-    const high = text ? 154 : wide + 40;
-    const columns = Math.max(1, Math.floor((window.innerWidth - 32) / wide));
-    const rows = Math.max(2, Math.floor((window.innerHeight - AROUND) / high));
+    const least = text ? 304 : narrow ? 96 : Math.min(Math.max(144, 0.11 * window.innerWidth), 208);
+    const across = window.innerWidth - (narrow ? 28 : 40) + GAP;
+    const columns = Math.max(1, Math.floor(across / (least + GAP)));
+    const high = text ? 154 : (narrow ? across / columns - GAP : least) + 40;
+    const rows = Math.max(2, Math.floor((window.innerHeight - (narrow ? AROUND_NARROW : AROUND)) / high));
     return Math.min(MOST, columns * rows);
   }
 
