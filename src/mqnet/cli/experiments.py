@@ -21,7 +21,7 @@ from mqnet.experiment.config import ExperimentConfig, load_config
 from mqnet.experiment.cost import run_cost
 from mqnet.experiment.demo import demo_config
 from mqnet.experiment.report import write_report
-from mqnet.experiment.run import collect, n_cores, run_experiment, unfinished
+from mqnet.experiment.run import Progress, collect, n_cores, run_experiment, unfinished
 from mqnet.experiment.standing import standing
 from mqnet.experiment.stored import CONFIG, RESULTS, stored_config, stored_results
 from mqnet.experiment.summary import Table, compact, favourite_of, tables, verdict
@@ -112,6 +112,11 @@ def _run_and_show(config: ExperimentConfig, out: Path, jobs: int | None, as_json
                 _print_table(table)
             console.print(sentence, style="bold", highlight=False)
             console.print(f"\nresults: {out / RESULTS}\nreport:  {report}", highlight=False, soft_wrap=True)
+    tell_failures(failures, out)
+
+
+def tell_failures(failures: Sequence[Progress], out: Path) -> None:
+    """Say how many campaigns failed, and leave with the exit code that says so; nothing if none did."""
     if failures:
         first = failures[0]
         print(

@@ -16,6 +16,7 @@ from mqnet.experiment.campaigns import cell_learner, cell_scenario, truth_of
 from mqnet.experiment.cells import Cell, grid
 from mqnet.experiment.coders import CoderTask, coder_tasks, make_coder
 from mqnet.experiment.config import ExperimentConfig
+from mqnet.experiment.memory import forget_peak
 from mqnet.experiment.results import Row, write_rows
 from mqnet.experiment.simulate import RoundResult, run_campaign
 from mqnet.experiment.stored import CONFIG, RESULTS, cell_folder
@@ -119,6 +120,7 @@ def run_cell(out: Path, cell: Cell) -> float:
     folder = cell_folder(out, cell)
     truth, c = truth_of(cell_scenario(cell)), cell.config.campaign
     oracle = NoisyOracle(truth, c.confuses_known, c.misses_ood, Key(cell.seed).child("annotator"))
+    forget_peak()  # what an earlier cell of this process took is not this one's
     with _patiently(lambda: cell_learner(out, cell)) as learner:
         results = run_campaign(learner, oracle, truth)
     stored = [{k: None if v != v else v for k, v in asdict(result).items()} for result in results]
