@@ -66,7 +66,8 @@ export class Keys {
       h("label", { class: "check" }, toggle, "Single keys answer (turn off for speech input or a screen reader)"),
       h("form", { method: "dialog" }, h("button", { class: "plain", autofocus: true }, "Close")),
     );
-    return this.#dialog.showModal();
+    this.#dialog.showModal();
+    this.#dialog.scrollTop = 0; // on a phone the button in focus would have it begin at its end
   }
 
   #turn(on) {
