@@ -16,14 +16,13 @@ from mqnet.experiment.statistics import auroc
 from mqnet.experiment.stored import stored_config
 from mqnet.loop.coders import CoderJob, FolderShelf
 from mqnet.loop.learner import SHARED
-from mqnet.loop.spaces import CODED
 from mqnet.models.contrastive.coder import Coder
 from mqnet.models.encode import encode_items
 from mqnet.numerics.threads import one_thread
 from mqnet.registry import PURITY
 from mqnet.view import LabelledView, RoundView
 
-CLASSIFIER = tuple(name for name in PURITY.names() if not PURITY.get(name).needs & CODED)
+CLASSIFIER = ("energy", "msp", "knn", "evidence")
 REFERENCES = ("in", "ood", "both")
 
 
@@ -31,10 +30,10 @@ def representations(coder: Coder, images: Tensor) -> dict[str, Tensor]:
     """The pool in every space that the coder's options offer."""
     out: dict[str, Tensor] = {}
     for space in ("features", "projection"):
-        for rotations in (1, 4):
-            config = coder.config.model_copy(update={"space": space, "rotations": rotations})
-            other = Coder(coder.kind, config, coder.net, coder.mean, coder.deviation, coder.device)
-            out[f"{space}, {rotations} rotation{'s' * (rotations > 1)}"] = other.encode(images)
+        config = coder.config.model_copy(update={"space": space, "rotations": 4})
+        other = Coder(coder.kind, config, coder.net, coder.mean, coder.deviation, coder.device)
+        four = other.encode(images)
+        out |= {f"{space}, 1 rotation": four[:, : four.shape[1] // 4], f"{space}, 4 rotations": four}
     return out
 
 

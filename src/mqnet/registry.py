@@ -130,6 +130,9 @@ class BoundScore:
         return scores
 
 
+_REGISTRIES: list[Registry] = []
+
+
 class Registry:
     """The plug-ins of one kind."""
 
@@ -138,6 +141,7 @@ class Registry:
         self._room = room
         self._entries: dict[str, Entry] = {}
         self._walked = False
+        _REGISTRIES.append(self)
 
     def register(
         self, name: str, *, needs: Iterable[str] = (), reference: bool = False, log_odds: bool = False
@@ -167,6 +171,10 @@ class Registry:
         """All registered names, sorted."""
         self._walk()
         return tuple(sorted(self._entries))
+
+    def entries(self) -> tuple[Entry, ...]:
+        """What has been registered so far; nothing is imported for it."""
+        return tuple(self._entries.values())
 
     def make(self, name: str, options: Mapping[str, object] | None = None) -> Any:
         """The plug-in built with these options."""
@@ -219,12 +227,27 @@ purity, informativeness, strategy = PURITY.register, INFORMATIVENESS.register, S
 model, dataset, encoder = MODEL.register, DATASET.register, ENCODER.register
 
 
+def registered_by(path: Path) -> frozenset[tuple[str, str]]:
+    """What a loaded plug-in file has registered: (kind, name) each."""
+    module = _module_of(path)
+    return frozenset(
+        (registry.kind, entry.name)
+        for registry in _REGISTRIES
+        for entry in registry.entries()
+        if entry.target.__module__ == module
+    )
+
+
+def _module_of(path: Path) -> str:
+    # the folder is part of the name: two files called alike are two plug-ins, and the same name in both is an error
+    return f"mqnet_plugin_{path.stem}_{hashlib.blake2b(str(path.resolve()).encode(), digest_size=4).hexdigest()}"
+
+
 def load_plugin(path: Path) -> None:
     """Import a Python file so that what it registers can be used by name."""
     if not path.is_file():
         raise PluginError(f"plug-in file '{path}' does not exist.")
-    # the folder is part of the name: two files called alike are two plug-ins, and the same name in both is an error
-    name = f"mqnet_plugin_{path.stem}_{hashlib.blake2b(str(path.resolve()).encode(), digest_size=4).hexdigest()}"
+    name = _module_of(path)
     if name in sys.modules:
         return
     spec = importlib.util.spec_from_file_location(name, path.resolve())

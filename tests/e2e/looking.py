@@ -15,9 +15,11 @@ REPEATABLE = {
 
 
 def rows_of(out: Path) -> list[dict[str, str]]:
-    """The rows of `results.csv` but for what a clock decides."""
+    """The rows of `results.csv` but for what a clock and the machine's memory decide."""
     with (out / "results.csv").open(newline="") as file:
-        return [{k: v for k, v in row.items() if not k.startswith("seconds_")} for row in csv.DictReader(file)]
+        return [
+            {k: v for k, v in row.items() if not k.startswith(("seconds_", "peak_"))} for row in csv.DictReader(file)
+        ]
 
 
 def campaign_of(folder: Path) -> dict[str, list[tuple[object, ...]]]:

@@ -64,6 +64,6 @@ def test_the_demo_ends_in_a_minute_with_a_table_a_verdict_and_a_report(tmp_path:
     assert "For the same " in ended.stdout
     assert ended.stdout.rstrip().endswith("demo/report.html")
     page = (tmp_path / "demo" / "report.html").read_text()
-    assert page.count("<svg ") == 3
+    assert page.count("<svg ") == 7
     assert not re.search(r"""(?:src|href)\s*=\s*["']?(?:https?:)?//""", page)
     assert not re.search(r"<(?:script|link|img|iframe)\b|@import|url\(\s*['\"]?(?!#)", page)

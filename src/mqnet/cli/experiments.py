@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table as RichTable
 
 from mqnet.cli.coders import said, telling
-from mqnet.cli.steps import with_steps
+from mqnet.cli.watching import best_of, status_lines, watch
 from mqnet.errors import InputError, MqnetError
-from mqnet.experiment.cells import grid
+from mqnet.experiment.cells import Cell, grid
 from mqnet.experiment.config import ExperimentConfig, load_config
 from mqnet.experiment.cost import run_cost
 from mqnet.experiment.demo import demo_config
 from mqnet.experiment.report import write_report
-from mqnet.experiment.run import Progress as CellDone
-from mqnet.experiment.run import collect, n_cores, run_experiment, unfinished
+from mqnet.experiment.run import Progress, collect, n_cores, run_experiment, unfinished
+from mqnet.experiment.standing import standing
 from mqnet.experiment.stored import CONFIG, RESULTS, stored_config, stored_results
 from mqnet.experiment.summary import Table, compact, favourite_of, tables, verdict
 from mqnet.loop.coders import in_training
@@ -53,16 +53,27 @@ def status(folder: Path, as_json: bool) -> None:
     if as_json:
         print(json.dumps(found))
         return
-    for name, value in found.items():
-        console.print(f"{name.replace('_', ' ')}: {value}", highlight=False)
+    for line in status_lines(found) if "cells" in found else _plain(found):
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+def _plain(found: Mapping[str, object]) -> list[str]:
+    return [f"{name.replace('_', ' ')}: {value}" for name, value in found.items()]
 
 
 def _run_status(folder: Path) -> dict[str, object]:
     cells = grid(stored_config(folder))
-    done = len({row.cell for row in collect(folder, cells)})
-    failed = sum((folder / "cells" / cell.digest / "error.txt").is_file() for cell in cells)
+    found = standing(folder, cells, collect(folder, cells), time.time())
     training = [said(progress) for progress in in_training(folder / SHARED)]
-    return {"cells": len(cells), "finished": done, "failed": failed, **({"training": training} if training else {})}
+    return {
+        "cells": found.total,
+        "finished": found.done,
+        "failed": found.failed,
+        "running": [{"cell": one.cell.title, "round": one.round, "of": one.rounds} for one in found.running],
+        **({"training": training} if training else {}),
+        "seconds_left": found.seconds_left,
+        "best": best_of(found),
+    }
 
 
 def _campaign_status(folder: Path) -> dict[str, object]:
@@ -84,9 +95,10 @@ def _campaign_status(folder: Path) -> dict[str, object]:
 
 
 def _run_and_show(config: ExperimentConfig, out: Path, jobs: int | None, as_json: bool) -> None:
-    _say_cost(config, out, jobs, as_json)
+    cells = grid(config)
+    _say_cost(cells, out, jobs, as_json)
     with telling(out / SHARED, None if as_json else console):
-        failures = _watch(run_experiment(config, out, jobs=jobs), out, as_json)
+        failures = watch(run_experiment(config, out, jobs=jobs, cells=cells), out, cells, console, as_json)
     results = stored_results(out)
     if results.settings:
         report = write_report(out)
@@ -100,6 +112,11 @@ def _run_and_show(config: ExperimentConfig, out: Path, jobs: int | None, as_json
                 _print_table(table)
             console.print(sentence, style="bold", highlight=False)
             console.print(f"\nresults: {out / RESULTS}\nreport:  {report}", highlight=False, soft_wrap=True)
+    tell_failures(failures, out)
+
+
+def tell_failures(failures: Sequence[Progress], out: Path) -> None:
+    """Say how many campaigns failed, and leave with the exit code that says so; nothing if none did."""
     if failures:
         first = failures[0]
         print(
@@ -110,38 +127,15 @@ def _run_and_show(config: ExperimentConfig, out: Path, jobs: int | None, as_json
         raise typer.Exit(2 if all(isinstance(done.error, MqnetError) for done in failures) else 1)
 
 
-def _say_cost(config: ExperimentConfig, out: Path, jobs: int | None, as_json: bool) -> None:
+def _say_cost(cells: Sequence[Cell], out: Path, jobs: int | None, as_json: bool) -> None:
     """Before a run on images: what it will train, and how long that will take on this machine."""
-    cost = run_cost(out, unfinished(out, grid(config)), jobs or n_cores())
+    cost = run_cost(out, unfinished(out, cells), jobs or n_cores())
     if cost is None:
         return
     if as_json:
         print(json.dumps({"cost": {**asdict(cost), "seconds": round(cost.seconds)}}), flush=True)
     else:
         console.print("\n".join(cost.lines), highlight=False, soft_wrap=True)
-
-
-def _watch(events: Iterable[CellDone], out: Path, as_json: bool) -> list[CellDone]:
-    """Show progress: bars with an ETA on a terminal, JSON lines if asked for, else plain lines now and then."""
-    failures: list[CellDone] = []
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("ETA"),
-        TimeRemainingColumn(), console=console, transient=True, disable=as_json or not console.is_terminal,
-    )  # fmt: skip
-    with bar:
-        task = bar.add_task("campaigns", total=None)
-        shown = 0.0
-        for done in events if bar.disable else with_steps(events, bar, out):
-            if done.error is not None:
-                failures.append(done)
-            bar.update(task, completed=done.done, total=done.total, description=done.cell.title[:60])
-            if as_json:
-                line = {"done": done.done, "total": done.total, "cell": done.cell.title, "seconds": done.seconds}
-                print(json.dumps(line), flush=True)
-            elif not console.is_terminal and (done.seconds - shown > 10 or done.done == done.total):
-                shown = done.seconds
-                print(f"{done.done} of {done.total} campaigns, {done.seconds:.0f} s", flush=True)
-    return failures
 
 
 def _print_table(table: Table) -> None:

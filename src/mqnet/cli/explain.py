@@ -9,7 +9,8 @@ from pathlib import Path
 from rich.console import Console
 
 from mqnet.experiment.campaigns import open_campaign
-from mqnet.experiment.figures import score_landscape
+from mqnet.experiment.figures.landscape import score_landscape
+from mqnet.experiment.figures.sheet import svg
 from mqnet.loop.explain import explain, why
 from mqnet.store.blobs import write_durably
 
@@ -23,7 +24,7 @@ def show(folder: Path, round_: int, item: str | None, cell: str | None, out: Pat
             return
         explained = explain(learner, round_)
         place = out or (learner.store.folder or folder) / f"explain-round-{round_}.svg"
-        write_durably(place, score_landscape(explained).encode())
+        write_durably(place, svg(score_landscape(explained)).encode())
     if as_json:
         record = {
             "round": round_,

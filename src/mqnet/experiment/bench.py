@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -17,6 +15,7 @@ from torch import Tensor
 
 from mqnet.errors import ConfigError
 from mqnet.experiment.limits import Job, Rates, work
+from mqnet.experiment.memory import forget_peak, peak_mb
 from mqnet.ids import ItemIds, RowNames
 from mqnet.numerics.products import row_products
 from mqnet.registry import STRATEGY
@@ -79,9 +78,9 @@ def measure(job: Job, clock: Clock = "wall") -> Measured:
     warm = made_up_round(Job(job.strategy, 500, job.n_classes, job.dim, 5, 20))
     STRATEGY.make(job.strategy).select(warm, 5, Key(0))
     rates = machine_rates(now)
-    before = _reset_peak()
+    before = forget_peak()
     seconds = _timed(lambda: strategy.select(view, job.n_picks, Key(0)), now)
-    return Measured(job, seconds, max(0.0, _peak_mb() - before), rates)
+    return Measured(job, seconds, max(0.0, peak_mb() - before), rates)
 
 
 def made_up_round(job: Job) -> RoundView:
@@ -137,22 +136,3 @@ def _timed(call: Callable[[], object], now: Callable[[], float]) -> float:
     start = now()
     call()
     return now() - start
-
-
-def _reset_peak() -> float:
-    """Forget the peak of the resident memory so far (where the system can), and return what is resident now, in MB."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-    return _resident("VmRSS")
-
-
-def _peak_mb() -> float:
-    return _resident("VmHWM")
-
-
-def _resident(field: str) -> float:
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return float("nan")
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{field}:")), float("nan"))

@@ -12,6 +12,8 @@ from mqnet.experiment.stored import CONFIG, cell_folder, stored_config
 from mqnet.loop.learner import SHARED, ActiveLearner
 from mqnet.oracles.simulated import Truth
 from mqnet.store.campaign import DATABASE
+from mqnet.store.imported import has_begun, import_answers
+from mqnet.types import Known
 
 
 def cell_scenario(cell: Cell) -> Scenario:
@@ -28,7 +30,7 @@ def cell_learner(out: Path, cell: Cell) -> ActiveLearner:
     """The campaign of a cell in its folder, measured round by round."""
     scenario, c = cell_scenario(cell), cell.config.campaign
     truth, model = truth_of(scenario), cell.config.model.plugin()
-    return ActiveLearner(
+    learner = ActiveLearner(
         scenario.pool,
         scenario.classes,
         budget=c.budget,
@@ -47,6 +49,10 @@ def cell_learner(out: Path, cell: Cell) -> ActiveLearner:
         validation=scenario.reserved,
         monitor=Meter(truth, scenario.test),
     )
+    if scenario.initial is not None and not has_begun(learner.store):
+        names = [Known(scenario.classes[label]) for label in truth.of(scenario.initial)]
+        import_answers(learner.store, dict(zip(scenario.initial, names, strict=True)))
+    return learner
 
 
 def open_campaign(folder: Path, cell: str | None = None) -> ActiveLearner:

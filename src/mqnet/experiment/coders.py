@@ -25,10 +25,11 @@ class CoderTask:
 
 def coder_tasks(out: Path, cells: Sequence[Cell]) -> list[CoderTask]:
     """One task for each coder these cells need, the longest first."""
-    first: dict[tuple[str, float, int], CoderTask] = {}
+    first: dict[tuple[str, str, float, int], CoderTask] = {}
     for cell in cells:
         for column in sorted(cell.coded):
-            first.setdefault((column, cell.ood_share, cell.seed), CoderTask(out, cell, column))
+            setting = (column, cell.config.scenario.label, cell.ood_share, cell.seed)
+            first.setdefault(setting, CoderTask(out, cell, column))
     views = {column: cells[0].config.coder.n_views(kind) for column, kind in KINDS.items()} if cells else {}
     return sorted(first.values(), key=lambda task: -views[task.column])
 

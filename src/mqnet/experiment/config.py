@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from mqnet.data.scenarios import n_known_classes
 from mqnet.errors import ConfigError, nearest_name
 from mqnet.models.contrastive.config import CoderConfig
 from mqnet.types import Budget, CampaignConfig, Costs, Plugin
@@ -43,7 +45,7 @@ DATA_KEYS = (
 class ScenarioSection(Section):
     """[scenario]: where the items come from, which classes are known, how much junk there is."""
 
-    kind: Literal["split", "cross"] = "split"
+    kind: Literal["split", "cross", "mismatch"] = "split"
     dataset: str = "digits"
     name: str | None = None
     root: Path | None = None
@@ -64,12 +66,27 @@ class ScenarioSection(Section):
     known_classes: int | None = Field(default=None, ge=1)
     known_class_share: float | None = Field(default=None, gt=0, le=1)
     ood_share: Shares = (0.4,)
+    ood_classes: int | None = Field(default=None, ge=1)
+    initial_share: float = Field(default=0.01, gt=0, lt=1)
     pool_size: int | None = Field(default=None, ge=1)
 
     @property
     def label(self) -> str:
         """What tables call it."""
         return self.name or f"{self.kind}-{self.dataset}"
+
+    @property
+    def draws_classes(self) -> bool:
+        """Does every seed know other classes?"""
+        return self.kind != "cross"
+
+    def shares(self, n_classes: int) -> tuple[float, ...]:
+        """The OOD shares of its cells; where whole classes are junk, their share of the classes in the pool."""
+        if self.kind == "cross" or (self.kind == "split" and self.ood_classes is None):
+            return self.ood_share
+        known = n_known_classes(self.kind, n_classes, self.known_classes, self.known_class_share)
+        junk = self.ood_classes if self.kind == "split" and self.ood_classes is not None else n_classes - known
+        return (round(junk / (junk + known), 6),)
 
     def dataset_options(self) -> dict[str, object]:
         """The options the data set is opened with."""
@@ -114,11 +131,65 @@ class ExperimentConfig(Section):
     """A whole experiment."""
 
     scenario: ScenarioSection
+    """The only one, or the first of several."""
+    scenarios: tuple[ScenarioSection, ...] = ()
+    """All of them, where there are several."""
     campaign: CampaignSection = CampaignSection()
+    ood_costs: Annotated[tuple[float, ...], AfterValidator(_distinct)] = ()
+    """Every cost of an OOD label, where there are several; `campaign.cost_ood` is the first."""
     model: ModelSection = ModelSection()
     coder: CoderConfig = CoderConfig()
     grid: GridSection
     plugins: tuple[Path, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spread(cls, raw: Any) -> Any:
+        """`[[scenarios]]` in place of `[scenario]`, and a list of costs in place of one."""
+        if not isinstance(raw, dict):
+            return raw
+        table: dict[str, Any] = dict(raw)
+        several = table.get("scenarios")
+        first = several[0] if isinstance(several, list | tuple) and several else table.get("scenario")
+        if first is not None and table.setdefault("scenario", first) != first:
+            raise ValueError("give either [scenario] or [[scenarios]], not both")
+        campaign = table.get("campaign")
+        if isinstance(campaign, dict) and isinstance(campaign.get("cost_ood"), list | tuple):
+            costs = list(campaign["cost_ood"])
+            if not costs:
+                raise ValueError("campaign.cost_ood is an empty list: a label costs something")
+            table["campaign"] = {**campaign, "cost_ood": costs[0]}
+            if len(costs) > 1:
+                table["ood_costs"] = costs
+        return table
+
+    @model_validator(mode="after")
+    def _agrees(self) -> ExperimentConfig:
+        labels = [section.label for section in self.scenarios]
+        if len(set(labels)) < len(labels):
+            raise ValueError(f"two scenarios share a name ({', '.join(labels)}): give each a `name`")
+        if self.ood_costs and self.ood_costs[0] != self.campaign.cost_ood:
+            raise ValueError("give the costs as `cost_ood = [...]` in [campaign] alone")
+        return self
+
+    @property
+    def all_scenarios(self) -> tuple[ScenarioSection, ...]:
+        """Every scenario of the grid."""
+        return self.scenarios or (self.scenario,)
+
+    def parts(self) -> list[ExperimentConfig]:
+        """The same grid for one scenario and one cost at a time, in the grid's order."""
+        costs = self.ood_costs or (self.campaign.cost_ood,)
+        return [
+            self.model_copy(
+                update={
+                    "scenario": section, "scenarios": (), "ood_costs": (),
+                    "campaign": self.campaign.model_copy(update={"cost_ood": cost}),
+                }
+            )
+            for section in self.all_scenarios
+            for cost in costs
+        ]  # fmt: skip
 
     def campaign_config(self, classes: tuple[str, ...], strategy: Plugin, seed: int) -> CampaignConfig:
         """One cell's campaign."""
@@ -149,26 +220,47 @@ def parse_config(
     raw: dict[str, Any], *, base: Path = Path(), data: Path | None = None, place: str = "the configuration"
 ) -> ExperimentConfig:
     """The experiment of a parsed table; the first mistake is an error that names the key."""
+    _refuse_unused_shares(raw, place)
     try:
         config = ExperimentConfig.model_validate(raw)
     except ValidationError as error:
         raise ConfigError(f"{place}: {_explain(error)}") from error
     home = base if data is None else data
-    paths = {
-        name: tuple((home / one).resolve() for one in value) if isinstance(value, tuple) else (home / value).resolve()
-        for name in PATH_KEYS
-        if (value := getattr(config.scenario, name)) is not None
-    }
+    placed = [section.model_copy(update=_placed(section, home)) for section in config.all_scenarios]
     return config.model_copy(
         update={
-            "scenario": config.scenario.model_copy(update=paths),
+            "scenario": placed[0],
+            "scenarios": tuple(placed) if config.scenarios else (),
             "plugins": tuple((base / plugin).resolve() for plugin in config.plugins),
         }
     )
 
 
+def _placed(section: ScenarioSection, home: Path) -> dict[str, Path | tuple[Path, ...]]:
+    return {
+        name: tuple((home / one).resolve() for one in value) if isinstance(value, tuple) else (home / value).resolve()
+        for name in PATH_KEYS
+        if (value := getattr(section, name)) is not None
+    }
+
+
+def _refuse_unused_shares(raw: Mapping[str, Any], place: str) -> None:
+    """A share that no pool would have must not look as if it had one."""
+    several = raw.get("scenarios")
+    for section in [raw.get("scenario"), *(several if isinstance(several, list) else ())]:
+        if not isinstance(section, dict) or "ood_share" not in section:
+            continue
+        why = "mismatch" if section.get("kind") == "mismatch" else "ood_classes" if "ood_classes" in section else None
+        if why is not None:
+            raise ConfigError(
+                f"{place}: 'scenario.ood_share' has no say with {why}: whole classes are the junk, and their sizes "
+                "make the share. Drop it."
+            )
+
+
 _SECTIONS: dict[str, type[BaseModel]] = {
     "scenario": ScenarioSection,
+    "scenarios": ScenarioSection,
     "campaign": CampaignSection,
     "model": ModelSection,
     "coder": CoderConfig,
@@ -177,7 +269,11 @@ _SECTIONS: dict[str, type[BaseModel]] = {
 
 
 def _explain(error: ValidationError) -> str:
-    first = error.errors()[0]
+    found = error.errors()
+    # the first of several scenarios is read twice: what is wrong in it is told where it stands
+    first = next((one for one in found if one["loc"][:1] == ("scenarios",)), found[0])
+    if not first["loc"]:
+        return f"{first['msg'].removeprefix('Value error, ')}."
     keys = [str(part) for part in first["loc"]]
     place = ".".join(keys)
     if first["type"] == "extra_forbidden":

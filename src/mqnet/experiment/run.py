@@ -16,6 +16,7 @@ from mqnet.experiment.campaigns import cell_learner, cell_scenario, truth_of
 from mqnet.experiment.cells import Cell, grid
 from mqnet.experiment.coders import CoderTask, coder_tasks, make_coder
 from mqnet.experiment.config import ExperimentConfig
+from mqnet.experiment.memory import forget_peak
 from mqnet.experiment.results import Row, write_rows
 from mqnet.experiment.simulate import RoundResult, run_campaign
 from mqnet.experiment.stored import CONFIG, RESULTS, cell_folder
@@ -40,13 +41,15 @@ class Progress:
     accuracy: float = float("nan")
 
 
-def run_experiment(config: ExperimentConfig, out: Path, *, jobs: int | None = None) -> Iterator[Progress]:
+def run_experiment(
+    config: ExperimentConfig, out: Path, *, jobs: int | None = None, cells: Sequence[Cell] | None = None
+) -> Iterator[Progress]:
     """Run what is missing of a grid and yield each cell as it ends; `results.csv` is kept up to date on the way.
 
     Each cell is a campaign in `OUT/cells/<hash>`; a finished one holds its `rounds.json`. A failing cell leaves
-    `error.txt` there and the others go on.
+    `error.txt` there and the others go on. `cells` is the configuration's grid, where it has been made already.
     """
-    cells = grid(config)
+    cells = grid(config) if cells is None else cells
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -117,6 +120,7 @@ def run_cell(out: Path, cell: Cell) -> float:
     folder = cell_folder(out, cell)
     truth, c = truth_of(cell_scenario(cell)), cell.config.campaign
     oracle = NoisyOracle(truth, c.confuses_known, c.misses_ood, Key(cell.seed).child("annotator"))
+    forget_peak()  # what an earlier cell of this process took is not this one's
     with _patiently(lambda: cell_learner(out, cell)) as learner:
         results = run_campaign(learner, oracle, truth)
     stored = [{k: None if v != v else v for k, v in asdict(result).items()} for result in results]
@@ -152,7 +156,11 @@ def _with_nan(stored: dict[str, Any]) -> dict[str, Any]:
 
 def _note_failure(out: Path, cell: Cell, error: BaseException) -> None:
     text = str(error) if isinstance(error, InputError) else "".join(traceback.format_exception(error))
+    choice = json.dumps({"name": cell.strategy.name, **cell.strategy.options}, default=str)
+    config = cell.config.model_dump_json(indent=1, exclude={"grid", "scenarios", "ood_costs"}, exclude_none=True)
+    made_of = f"strategy: {choice}\nOOD share: {cell.ood_share}\nseed: {cell.seed}\n{config}"
+    told = f"{cell.title}\n\n{text.rstrip()}\n\n{made_of}\n"
     try:
-        write_durably(cell_folder(out, cell) / "error.txt", f"{cell.title}\n\n{text}\n".encode())
+        write_durably(cell_folder(out, cell) / "error.txt", told.encode())
     except MqnetError:
         return  # the disk that failed the cell fails its note too; the caller still reports the error

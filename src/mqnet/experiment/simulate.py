@@ -15,6 +15,7 @@ from mqnet.data.images import ImagePool
 from mqnet.data.labelled import Labelled
 from mqnet.data.pools import ArrayPool
 from mqnet.errors import InputError
+from mqnet.experiment.memory import forget_peak, peak_mb
 from mqnet.experiment.statistics import auroc
 from mqnet.ids import ItemIds
 from mqnet.loop.advance import advance
@@ -35,7 +36,8 @@ class RoundResult:
     """What is reported of a round: `accuracy` of the model that ranked its query, the labels it was trained after.
 
     `n_known` and `n_ood` count answers; `query_known_share` and `recall_known` what the bought items are in truth. NaN
-    where a number does not exist (no purity score, no test items, an empty query).
+    where a number does not exist (no purity score, no test items, an empty query). `peak_mb` is the process's highest
+    resident memory while the round was fitted, encoded and ranked, with libraries and data.
     """
 
     round: int
@@ -50,6 +52,7 @@ class RoundResult:
     seconds_encode: float
     seconds_select: float
     seconds_learn: float
+    peak_mb: float = float("nan")
 
 
 def simulate(
@@ -143,13 +146,17 @@ class Meter:
     def __call__(self, view: RoundView, selection: Selection, model: FittedModel) -> dict[str, float]:
         """The measurements to store with the round."""
         out: dict[str, float] = {}
+        peak = peak_mb()
+        if peak == peak:  # the database holds numbers only: NaN stays out
+            out["peak_mb"] = peak
         if self.test is not None and len(self.test.labels):
             logits = encode_items(model, self.test.pool, self.test.pool.ids, LOGITS)["logits"]
             out["accuracy"] = float((logits.argmax(dim=1).numpy() == self.test.labels).mean())
         if selection.purity is not None:
             area = auroc(selection.purity.numpy(), self.truth.of(view.ids) >= 0)
-            if area == area:  # the database holds numbers only: NaN stays out
+            if area == area:
                 out["purity_auroc"] = area
+        forget_peak()
         return out
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import torch
@@ -21,6 +22,19 @@ from mqnet.errors import ConfigError
 
 GREY = (0.299, 0.587, 0.114)
 """Share of red, green and blue in the luma (ITU-R 601), as PIL reckons it."""
+
+TO_YIQ = (*GREY, 0.595716, -0.274453, -0.321263, 0.211456, -0.522591, 0.311135)
+FROM_YIQ = tuple(torch.linalg.inv(torch.tensor(TO_YIQ, dtype=torch.float64).view(3, 3)).flatten().tolist())
+
+
+@lru_cache(maxsize=64)
+def _constant(values: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    # sent to a GPU once: every other time the processor would wait until all that was asked of it before is done
+    return torch.tensor(values, dtype=dtype, device=device)
+
+
+def _like(images: Tensor, values: tuple[float, ...]) -> Tensor:
+    return _constant(values, images.dtype, images.device)
 
 
 class Augmentation(Protocol):
@@ -138,7 +152,7 @@ class ColourJitter:
 
     def __call__(self, images: Tensor, draws: Tensor) -> Tensor:
         """Colours in [0, 1] whatever the change."""
-        widths = draws.new_tensor([self.brightness, self.contrast, self.saturation])
+        widths = _like(draws, (self.brightness, self.contrast, self.saturation))
         off = draws[:, 4] >= self.p
         factors = (1.0 + widths * (2.0 * draws[:, :3] - 1.0)).clamp(min=0.0).masked_fill(off[:, None], 1.0)
         turns = (self.hue * (2.0 * draws[:, 3] - 1.0)).masked_fill(off, 0.0)
@@ -157,7 +171,7 @@ class Greyscale:
 
     def __call__(self, images: Tensor, draws: Tensor) -> Tensor:
         """The luma in all three channels."""
-        grey = images.new_tensor(GREY)
+        grey = _like(images, GREY)
         luma = torch.einsum("nchw,c->nhw", images, grey)[:, None].expand_as(images)
         return torch.where(draws[:, :1, None, None] < self.p, luma, images)
 
@@ -195,7 +209,7 @@ def resized_crop(images: Tensor, boxes: Tensor) -> Tensor:
 
     Pixels are squares: a box of the whole image gives the image. Beyond the border the edge goes on.
     """
-    side = images.new_tensor([images.shape[3], images.shape[2]])
+    side = _like(images, (images.shape[3], images.shape[2]))
     size = boxes[:, 2:] / side
     centre = (2.0 * boxes[:, :2] + boxes[:, 2:]) / side - 1.0
     theta = torch.zeros(len(images), 2, 3, dtype=images.dtype, device=images.device)
@@ -211,7 +225,7 @@ def colour_change(images: Tensor, brightness: Tensor, contrast: Tensor, saturati
     `x -> b x`, then towards the image's mean luma, then towards each pixel's luma, as PIL's enhancers do; hue turns the
     colour plane around the luma by `turns` (a rotation in YIQ, which keeps the luma; one in HSV does not).
     """
-    n, grey = len(images), images.new_tensor(GREY)
+    n, grey = len(images), _like(images, GREY)
     eye = torch.eye(3, dtype=images.dtype, device=images.device)
     to_luma = grey.expand(3, 3)  # every row the weights: each channel becomes the luma
     s, c = saturation[:, None, None], (contrast * brightness)[:, None, None]
@@ -225,11 +239,11 @@ def colour_change(images: Tensor, brightness: Tensor, contrast: Tensor, saturati
 
 def _hue_matrix(turns: Tensor, like: Tensor) -> Tensor:
     """Rotation [n, 3, 3] of RGB around the luma by so many turns."""
-    to_yiq = like.new_tensor([GREY, (0.595716, -0.274453, -0.321263), (0.211456, -0.522591, 0.311135)])
+    to_yiq, from_yiq = (_like(like, matrix).view(3, 3) for matrix in (TO_YIQ, FROM_YIQ))
     angle = 2.0 * math.pi * turns
     cosine, sine, zero, one = angle.cos(), angle.sin(), torch.zeros_like(angle), torch.ones_like(angle)
     turn = torch.stack([one, zero, zero, zero, cosine, -sine, zero, sine, cosine], dim=1).view(-1, 3, 3)
-    return torch.linalg.inv(to_yiq) @ turn.to(like.dtype) @ to_yiq
+    return from_yiq @ turn.to(like.dtype) @ to_yiq
 
 
 def rotated(images: Tensor, quarters: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from mqnet.errors import PoolError, StoreError
 from mqnet.models.devices import Engine
-from mqnet.models.resnet import Features, NetName, ResNet
+from mqnet.models.resnet import LARGE, Features, NetName, ResNet
 from mqnet.models.target_net import TargetNet, folded, load_tensors, place
 from mqnet.models.training import ready_images
 from mqnet.rng import Key
@@ -52,7 +52,8 @@ class FittedImages:
                 f"the model was trained on images [3, {size}, {size}] of bytes; these items are "
                 f"{inputs.dtype} [{', '.join(map(str, inputs.shape[1:]))}]."
             )
-        per_batch = max(1, BATCH[self.engine.device.type] * 32**2 // size**2)
+        maps = size**2 // 16 if size >= LARGE else size**2  # the stem of large images leaves a 16th of the pixels
+        per_batch = max(1, BATCH[self.engine.device.type] * 32**2 // maps)
         parts = [self._encode(batch, columns) for batch in inputs.split(per_batch)]
         out = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
         if "embedding" in out and "features" in out:

@@ -15,7 +15,7 @@ from mqnet.errors import ConfigError
 NetName = Literal["resnet8", "resnet14", "resnet18"]
 
 LARGE = 128
-"""Images from this side on get the stem for ImageNet: 7x7 with stride 2 and a pooling, a 64th of the pixels less."""
+"""Images from this side on get the stem for ImageNet, 7x7 with stride 2 and a pooling: a 16th of the pixels is left."""
 
 _WIDTHS: dict[NetName, tuple[int, ...]] = {
     "resnet8": (16, 32, 64),

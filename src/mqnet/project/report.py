@@ -16,7 +16,9 @@ from typing import Any
 from mqnet import __version__
 from mqnet.data.sources import image_file
 from mqnet.errors import ConfigError, InputError, MqnetError
-from mqnet.experiment.figures import KNOWN_COLOUR, OOD_COLOUR, score_landscape
+from mqnet.experiment.figures.landscape import score_landscape
+from mqnet.experiment.figures.look import KNOWN_COLOUR, OOD_COLOUR
+from mqnet.experiment.figures.sheet import svg
 from mqnet.experiment.report import STYLE
 from mqnet.loop.explain import explain
 from mqnet.loop.insight import keep_insight
@@ -38,13 +40,14 @@ from mqnet.types import CampaignConfig
 THUMBNAIL = 128
 SHOWN_TEXT = 240
 MORE_STYLE = f"""
-.bar {{ display: flex; height: 1.1rem; min-width: 12rem; background: #eef0f3; border-radius: 3px; overflow: hidden; }}
+.bar {{ display: flex; height: 1.1rem; min-width: 12rem; background: var(--line); border-radius: 3px;
+  overflow: hidden; }}
 .bar span {{ display: block; }}
 .known {{ background: {KNOWN_COLOUR}; }} .ood {{ background: {OOD_COLOUR}; }} .skipped {{ background: #9aa3ad; }}
 .key span {{ display: inline-block; width: .9em; height: .9em; border-radius: 2px; margin: 0 .35em 0 1em; }}
 .items {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(11rem, 1fr)); gap: .8rem; padding: 0; }}
-.items li {{ list-style: none; background: #fff; border: 1px solid var(--line); border-radius: 8px; padding: .6rem;
-  font-size: .85rem; overflow-wrap: anywhere; }}
+.items li {{ list-style: none; background: var(--card); border: 1px solid var(--line); border-radius: 8px;
+  padding: .6rem; font-size: .85rem; overflow-wrap: anywhere; }}
 .items img {{ display: block; max-width: 100%; height: {THUMBNAIL}px; object-fit: contain; margin: 0 auto .4rem;
   image-rendering: auto; }}
 """
@@ -183,10 +186,10 @@ def _landscape(learner: ActiveLearner) -> list[str]:
     except (ConfigError, InputError):
         return []
     caption = explained.sentence()
-    svg = score_landscape(explained).replace("<svg", f'<svg role="img" aria-label="{escape(caption)}"', 1)
+    drawing = svg(score_landscape(explained)).replace("<svg", f'<svg role="img" aria-label="{escape(caption)}"', 1)
     return [
         "<h2>Purity against informativeness</h2>",
-        f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>",
+        f"<figure>{drawing}<figcaption>{escape(caption)}</figcaption></figure>",
     ]
 
 

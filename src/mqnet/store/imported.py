@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mqnet.errors import StoreError
 from mqnet.store.campaign import CampaignStore, RoundRecord
@@ -20,9 +20,11 @@ def import_answers(store: CampaignStore, given: Mapping[ItemId, Answer]) -> None
 
     They cost nothing: nobody was paid for them in this campaign. A later correction is charged as any label is.
     """
-    if store.rounds():
+    begun = store.rounds()
+    if begun and not _half_done(begun):
         raise StoreError("labels can only be imported into a campaign that has not begun.")
-    store.open_round(RoundRecord(0, 0.0), [(item, 0.0) for item in given])
+    if not begun:
+        store.open_round(RoundRecord(0, 0.0), [(item, 0.0) for item in given])
     rows: list[dict[str, object]] = []
     for position, (item, answer) in enumerate(given.items()):
         kind, name = answer_columns(answer)
@@ -33,3 +35,14 @@ def import_answers(store: CampaignStore, given: Mapping[ItemId, Answer]) -> None
         log = [{name: value for name, value in row.items() if name != "position"} for row in rows]
         connection.execute(answer_log.insert(), log)
         connection.execute(rounds.update().values(closed=True, closed_at=time.time()))
+
+
+def has_begun(store: CampaignStore) -> bool:
+    """Is there anything to go on with, beyond an import that a crash cut short?"""
+    begun = store.rounds()
+    return bool(begun) and not _half_done(begun)
+
+
+def _half_done(begun: Sequence[RoundRecord]) -> bool:
+    # an open round 0 without a budget: only an import opens one, and it closes it in its next transaction
+    return len(begun) == 1 and begun[0].round == 0 and begun[0].budget == 0.0 and not begun[0].closed

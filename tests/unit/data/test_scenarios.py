@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from mqnet.data.digits import digits
 from mqnet.data.labelled import Dataset, Labelled
 from mqnet.data.pools import ArrayPool
-from mqnet.data.scenarios import Scenario, composition, cross, split
+from mqnet.data.scenarios import Scenario, composition, cross, mismatch, split
 from mqnet.errors import ConfigError
 
 N_CLASSES, PER_CLASS = 5, 40
@@ -199,3 +202,144 @@ def test_ids_of_a_cross_pool_tell_nothing() -> None:
 def test_the_junk_belongs_to_the_fingerprint() -> None:
     prints = {_data(junk=junk).fingerprint() for junk in (0, 50, 51)}
     assert len(prints) == 3
+
+
+def _uneven() -> Dataset:
+    """Classes of 10, 20, 30, 40, 50 training items, whose vectors say which item they are; test items from 1000."""
+    labels = np.repeat(np.arange(5), [10, 20, 30, 40, 50])
+    vectors = np.stack([labels, np.arange(len(labels))], axis=1).astype(np.float32)
+    test = Labelled(ArrayPool(vectors + np.array([0, 1000], dtype=np.float32)), labels)
+    return Dataset(Labelled(ArrayPool(vectors), labels), test, tuple("abcde"))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_mismatch_holds_every_item_and_labels_of_known_classes_alone(seed: int) -> None:
+    found = mismatch(_uneven(), seed=seed, known_classes=2, initial_share=0.1)
+    original = _rows(found.pool)[:, 0].astype(int)
+    assert np.bincount(original).tolist() == [10, 20, 30, 40, 50]
+    known = ["abcde".index(name) for name in found.classes]
+    assert found.labels.tolist() == [known.index(c) if c in known else -1 for c in original]
+    assert found.initial is not None
+    started = _rows_of(found.pool, found.initial)[:, 0].astype(int)
+    # 10% of each known class to the nearest item: 1 to 5 of 10 to 50
+    assert {c: int((started == c).sum()) for c in range(5)} == {c: (c + 1 if c in known else 0) for c in range(5)}
+    assert len(set(found.initial)) == len(found.initial)
+    assert _rows(found.test.pool)[:, 1].min() >= 1000 > _rows(found.pool)[:, 1].max()
+
+
+def test_mismatch_labels_one_of_each_class_at_least_and_the_same_again() -> None:
+    first, again = (mismatch(_uneven(), seed=5, known_class_share=0.6, initial_share=0.001) for _ in range(2))
+    assert first.initial is not None
+    assert again.initial is not None
+    assert len(first.initial) == 3
+    assert list(first.initial) == list(again.initial)
+    assert list(first.initial) != list(mismatch(_uneven(), seed=6, known_class_share=0.6, initial_share=0.001).initial)
+
+
+def test_a_smaller_mismatch_keeps_the_share() -> None:
+    whole, small = (mismatch(_uneven(), seed=1, known_classes=2, pool_size=size) for size in (None, 60))
+    share = float((whole.labels < 0).mean())
+    assert len(small.labels) == 60
+    assert abs(int((small.labels < 0).sum()) - 60 * share) <= 0.5
+    with pytest.raises(ConfigError, match="knows some of the classes only"):
+        mismatch(_uneven(), seed=1, known_classes=5)
+    with pytest.raises(ConfigError, match="'mismatch' takes either"):
+        mismatch(_uneven(), seed=1)
+
+
+def test_whole_classes_as_junk() -> None:
+    seen = set()
+    for seed in range(12):
+        found = split(_uneven(), seed=seed, known_classes=2, ood_classes=2)
+        counts = np.bincount(_rows(found.pool)[:, 0].astype(int), minlength=5)
+        there = {c for c in range(5) if counts[c]}
+        assert len(there) == 4
+        assert all(counts[c] == 10 * (c + 1) for c in there)
+        known = {"abcde".index(name) for name in found.classes}
+        assert known < there
+        assert int((found.labels < 0).sum()) == sum(10 * (c + 1) for c in there - known)
+        seen.add(frozenset(there - known))
+    assert len(seen) > 3
+    # the known classes are those of the same seed without
+    assert found.classes == split(_uneven(), seed=11, ood_share=0.1, known_classes=2).classes
+
+
+def _rows_of(pool: ArrayPool, ids: object) -> np.ndarray:
+    return pool.load(ids).numpy()  # type: ignore[arg-type]
+
+
+KINDS = {
+    "split": lambda data, seed: split(data, seed=seed, ood_share=0.3, known_class_share=0.4),
+    "whole classes": lambda data, seed: split(data, seed=seed, known_classes=2, ood_classes=2),
+    "mismatch": lambda data, seed: mismatch(data, seed=seed, known_class_share=0.4, initial_share=0.2),
+    "cross": lambda data, seed: cross(data, seed=seed, ood_share=0.3),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_composition_of_digits(kind: str) -> None:
+    data = digits()
+    if kind == "cross":
+        data = Dataset(data.train, data.test, data.classes, ArrayPool(np.full((700, 64), 99.0, dtype=np.float32)))
+    _check(data, KINDS[kind](data, 1), kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_composition_of_image_folders(kind: str, tmp_path: Path) -> None:
+    from mqnet.data.image_folders import image_folder
+
+    draw = np.random.default_rng(0)
+    for part, n in (("train", 12), ("test", 4)):
+        for k, name in enumerate("abcde"):
+            (tmp_path / "set" / part / name).mkdir(parents=True)
+            for i in range(n + 2 * k):
+                picture = draw.integers(0, 256, (8, 8, 3), dtype=np.uint8)
+                Image.fromarray(picture).save(tmp_path / "set" / part / name / f"{i}.png")
+    (tmp_path / "junk").mkdir()
+    for i in range(60):
+        Image.fromarray(draw.integers(0, 256, (9, 9, 3), dtype=np.uint8)).save(tmp_path / "junk" / f"{i}.png")
+    data = image_folder(root=tmp_path / "set", size=8, ood=tmp_path / "junk" if kind == "cross" else None)
+    _check(data, KINDS[kind](data, 1), kind)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("kind", KINDS)
+def test_composition_of_embeddings(kind: str, data_folder: Path) -> None:
+    from mqnet.data.embeddings import embeddings
+
+    folder = data_folder / "embeddings"
+    data = embeddings(
+        train=folder / "cifar10_train.npy", train_labels=folder / "cifar10_train_labels.npy",
+        test=folder / "cifar10_test.npy", test_labels=folder / "cifar10_test_labels.npy",
+        ood=folder / "places_ood.npy" if kind == "cross" else None,
+    )  # fmt: skip
+    if kind == "cross":  # all 50,000 items would ask for more junk than there is
+        few = data.train.pool.ids.take(np.arange(10_000))
+        data = Dataset(
+            Labelled(data.train.pool.subset(few), data.train.labels[:10_000]), data.test, data.classes, data.junk
+        )
+    _check(data, KINDS[kind](data, 1), kind)
+
+
+def _check(data: Dataset, found: Scenario, kind: str) -> None:
+    """Counts per class, the share to the nearest item, test items apart: whatever the items are."""
+    names = list(data.classes)
+    known = [names.index(name) for name in found.classes]
+    sizes = np.bincount(data.train.labels, minlength=len(names))
+    n_junk = int((found.labels < 0).sum())
+    assert [int((found.labels == i).sum()) for i in range(len(known))] == [int(sizes[c]) for c in known]
+    if kind in ("split", "cross"):
+        assert abs(n_junk - 0.3 * len(found.labels)) <= 0.5
+    elif kind == "mismatch":
+        assert n_junk == sizes.sum() - sizes[known].sum()
+        assert found.initial is not None
+        started = found.labels[found.initial.rows_in(found.pool.ids)]
+        assert [int((started == i).sum()) for i in range(len(known))] == [max(1, round(0.2 * sizes[c])) for c in known]
+    content = [hash(row.tobytes()) for row in found.pool.load(found.pool.ids).numpy()]
+    tested = {hash(row.tobytes()) for row in found.test.pool.load(found.test.pool.ids).numpy()}
+    assert not tested & set(content)
+    whole = data.train.pool.load(data.train.pool.ids).numpy()
+    class_of = {hash(row.tobytes()): int(label) for row, label in zip(whole, data.train.labels, strict=True)}
+    for mark, label in zip(content, found.labels.tolist(), strict=True):
+        assert (class_of.get(mark) == known[label]) if label >= 0 else (class_of.get(mark) not in known)
+    assert len(found.test.labels) == int(np.isin(data.test.labels, known).sum())

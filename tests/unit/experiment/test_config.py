@@ -52,7 +52,9 @@ def test_the_issues_example_is_read(tmp_path: Path) -> None:
         (_with("scenario", know_classes=3), "scenario.know_classes", "known_classes"),
         (_with("campaign", bugdet=3), "campaign.bugdet", "budget"),
         (_with("grid", strategy=[]), "grid.strategy", "strategies"),
-        ({**GOOD, "scenarios": {}}, "scenarios", "scenario"),
+        ({**GOOD, "scenaros": {}}, "scenaros", "scenarios"),
+        ({"grid": GOOD["grid"], "scenarios": [{}, {"nme": "x"}]}, "scenarios.1.nme", "name"),
+        ({"grid": GOOD["grid"], "scenarios": [{"nme": "x"}]}, "scenarios.0.nme", "name"),
     ],
 )
 def test_a_typo_names_the_nearest_key(raw: dict[str, object], key: str, meant: str) -> None:
@@ -76,7 +78,7 @@ def test_a_typo_in_a_plugins_options_names_the_nearest() -> None:
         (_with("scenario", ood_share=[]), "'scenario.ood_share'"),
         (_with("scenario", ood_share=-0.1), "'scenario.ood_share.0' is -0.1"),
         (_with("scenario", ood_share=[0.4, 0.4]), "the same value stands in it twice"),
-        (_with("scenario", kind="mix"), "'scenario.kind' is 'mix': input should be 'split' or 'cross'"),
+        (_with("scenario", kind="mix"), "'scenario.kind' is 'mix': input should be 'split', 'cross' or 'mismatch'"),
         (_with("scenario", train=3), "'scenario.train' is 3"),
         (_with("grid", seeds=[0, 0]), "'grid.seeds'"),
         (_with("grid", strategies=[]), "'grid.strategies'"),
@@ -176,3 +178,129 @@ def _runs(raw: dict[str, object], base: Path) -> bool:
         return bool(grid(parse_config(raw, base=base)))
     except ConfigError:
         return False
+
+
+def _digests(raw: dict[str, object], base: Path = Path()) -> dict[tuple[str, float, int, float], str]:
+    out: dict[tuple[str, float, int, float], str] = {}
+    for cell in grid(parse_config(raw, base=base)):
+        name = f"{cell.config.scenario.label}/{cell.strategy_label}"
+        out[name, cell.ood_share, cell.seed, cell.config.campaign.cost_ood] = cell.digest
+    return out
+
+
+def test_costs_in_a_list_are_cells_and_name_them_as_one_cost_does() -> None:
+    several = _digests(_with("campaign", cost_ood=[0.5, 1, 4]))
+    assert [key[3] for key in several] == [0.5] * 5 + [1.0] * 5 + [4.0] * 5
+    for cost in (0.5, 1.0, 4.0):
+        one = _digests(_with("campaign", cost_ood=cost))
+        assert one.items() <= several.items()
+    assert parse_config(_with("campaign", cost_ood=[2.0])) == parse_config(_with("campaign", cost_ood=2.0))
+
+
+@pytest.mark.parametrize(
+    ("costs", "message"),
+    [([], "is an empty list"), ([1, 1.0], "the same value stands in it twice"), ([1, "x"], "is 'x'")],
+)
+def test_a_list_of_costs_is_checked(costs: list[object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parse_config(_with("campaign", cost_ood=costs))
+
+
+TWO = {
+    "scenarios": [
+        {"name": "few", "known_classes": 2, "ood_share": [0.2, 0.4]},
+        {"name": "many", "known_classes": 6, "ood_share": 0.1, "pool_size": 300},
+    ],
+    "grid": {"strategies": ["random", "margin"], "seeds": [0, 1]},
+}
+
+
+def test_several_scenarios_are_one_grid_and_keep_their_cells() -> None:
+    both = _digests(TWO)
+    assert len(both) == (2 + 1) * 2 * 2
+    for section in TWO["scenarios"]:
+        alone = _digests({"scenario": section, "grid": TWO["grid"]})
+        assert alone.items() <= both.items()
+    with pytest.raises(ConfigError, match=r"two scenarios share a name \(split-digits, split-digits\)"):
+        parse_config({**TWO, "scenarios": [{"known_classes": 2}, {"known_classes": 3}]})
+    with pytest.raises(ConfigError, match=r"either \[scenario\] or \[\[scenarios\]\]"):
+        parse_config({**TWO, "scenario": {"known_classes": 2}})
+
+
+def test_what_is_stored_is_read_as_it_was(tmp_path: Path) -> None:
+    from mqnet.experiment.config import ExperimentConfig
+
+    raw = {**TWO, "campaign": {"cost_ood": [1, 2]}}
+    config = parse_config(raw, base=tmp_path)
+    assert ExperimentConfig.model_validate_json(config.model_dump_json()) == config
+
+
+def test_paths_of_every_scenario_are_placed(tmp_path: Path) -> None:
+    raw = {"scenarios": [{"name": "a", "train": "a.npy"}, {"name": "b", "train": "b.npy"}], "grid": TWO["grid"]}
+    config = parse_config(raw, base=tmp_path)
+    assert [section.train for section in config.scenarios] == [tmp_path / "a.npy", tmp_path / "b.npy"]
+    assert config.scenario == config.scenarios[0]
+
+
+SCORE = """
+import torch
+from mqnet.registry import {kind}
+@{kind}("{name}")
+def score(view):
+    "Nothing."
+    return torch.zeros(len(view))
+"""
+
+
+def _plugin(folder: Path, name: str, kind: str = "purity") -> str:
+    (folder / f"{name}.py").write_text(SCORE.format(kind=kind, name=name))
+    return f"{name}.py"
+
+
+def test_a_plugin_names_only_the_cells_that_use_it(tmp_path: Path) -> None:
+    used, other = _plugin(tmp_path, "cells-used"), _plugin(tmp_path, "cells-other")
+    strategies = ["random", {"name": "sum", "purity": "cells-used", "label": "mine"}]
+    raw = {**GOOD, "grid": {"strategies": strategies, "seeds": [0]}}
+    plain = _digests({**GOOD, "grid": {"strategies": ["random"], "seeds": [0]}})
+    one = _digests({**raw, "plugins": [used]}, tmp_path)
+    both = _digests({**raw, "plugins": [used, other]}, tmp_path)
+    assert plain.items() <= one.items()
+    assert one == both
+    (tmp_path / used).write_text(SCORE.format(kind="purity", name="cells-used") + "# changed\n")
+    changed = _digests({**raw, "plugins": [used, other]}, tmp_path)
+    assert [key[0] for key in one if one[key] != changed[key]] == ["split-digits/mine"]
+
+
+def test_a_plugin_that_names_anothers_score_carries_it_along(tmp_path: Path) -> None:
+    score = _plugin(tmp_path, "cells-carried")
+    (tmp_path / "user.py").write_text(
+        "from mqnet.registry import PURITY, strategy\nfrom mqnet.strategies.base import Ranking\n"
+        "@strategy('cells-carrier')\nclass Carrier(Ranking):\n    'Ranks by a score of another file.'\n"
+        "    def score(self, view, key):\n        return PURITY.score('cells-carried')(view)\n"
+    )
+    raw = {**GOOD, "grid": {"strategies": ["cells-carrier", "random"], "seeds": [0]}, "plugins": ["user.py", score]}
+    before = _digests(raw, tmp_path)
+    (tmp_path / score).write_text((tmp_path / score).read_text() + "# changed\n")
+    after = _digests(raw, tmp_path)
+    assert [key[0] for key in before if before[key] != after[key]] == ["split-digits/cells-carrier"]
+
+
+def test_a_file_that_registers_nothing_is_part_of_every_cell(tmp_path: Path) -> None:
+    (tmp_path / "silent.py").write_text("import mqnet\n")
+    before, after = _digests(GOOD), _digests({**GOOD, "plugins": ["silent.py"]}, tmp_path)
+    assert not set(before.values()) & set(after.values())
+
+
+def test_shares_of_whole_classes_are_theirs() -> None:
+    def shares(**section: object) -> set[float]:
+        return {cell.ood_share for cell in grid(parse_config({**GOOD, "scenario": {"known_classes": 4, **section}}))}
+
+    assert shares(kind="mismatch") == {0.6}
+    assert shares(ood_classes=1) == {0.2}
+    for section in ({"kind": "mismatch"}, {"ood_classes": 2}):
+        with pytest.raises(ConfigError, match=r"'scenario\.ood_share' has no say with"):
+            parse_config({**GOOD, "scenario": {"known_classes": 4, "ood_share": 0.4, **section}})
+    with pytest.raises(ConfigError, match="6 classes are left"):
+        grid(parse_config({**GOOD, "scenario": {"known_classes": 4, "ood_classes": 7}}))
+    with pytest.raises(ConfigError, match="drop ood_classes"):
+        shares(kind="mismatch", ood_classes=2)

@@ -304,8 +304,15 @@ def test_markdown_keeps_its_columns() -> None:
     head, rule, *rows = [line for line in lines if line.startswith("|")]
     assert head == r"| name | over_both a\|b | over_both c |"
     assert rule == "| --- | ---: | ---: |"
-    assert rows[0] == "| x_1 [*] | **1.00 ± 0.50** | 2.00 [1.00, 3.00] |"
+    assert rows[0] == r"| x_1 [\*] | **1.00 ± 0.50** | 2.00 [1.00, 3.00] |"
     assert rows[1] == "| y, z | <u>0.50</u> |  |"
+
+
+def test_markdown_takes_no_text_for_its_own_signs() -> None:
+    made = Table("t*", ("name", "n"), (("<b>*a*", "< 0.001"),), best=((0, 1),))
+    title, _, _, _, row, *_ = render(made, "markdown").splitlines()
+    assert title == r"**t\***"
+    assert row == r"| &lt;b>\*a\* | **< 0.001** |"
 
 
 def test_csv_takes_numbers_apart() -> None:

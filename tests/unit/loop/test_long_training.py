@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import time
@@ -12,16 +11,14 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
-from rich.console import Console
-from rich.progress import Progress
 
 from mqnet.cli.progress import Phases
-from mqnet.cli.steps import Shown, steps_of
+from mqnet.cli.watching import steps_of
 from mqnet.data.images import ImagePool
 from mqnet.loop import progress
 from mqnet.loop.checkpoints import FOLDER, FolderCheckpoints
 from mqnet.loop.learner import ActiveLearner
-from mqnet.loop.progress import FILE, STALE_SECONDS, Step, step_in, watching
+from mqnet.loop.progress import FILE, STALE_SECONDS, step_in, watching
 from mqnet.models.checkpoints import Saver
 from mqnet.types import OOD
 from pictures import pictures
@@ -160,22 +157,17 @@ def test_a_folder_says_what_is_being_done_and_takes_it_back(tmp_path: Path) -> N
         assert watch is None
 
 
-def test_bars_follow_the_steps_of_a_run(tmp_path: Path) -> None:
+def test_steps_of_a_run_are_found_by_campaign(tmp_path: Path) -> None:
+    assert steps_of(tmp_path) == {}
     for name, done in (("one", 3), ("two", 9)):
         (tmp_path / "cells" / name).mkdir(parents=True)
         step = {"what": f"training for round {done}", "done": done, "total": 10, "seconds": 4.0}
         (tmp_path / "cells" / name / FILE).write_text(json.dumps(step))
-    bar = Progress(console=Console(file=io.StringIO()))
-    shown = Shown(bar)
-    shown.update(steps_of(tmp_path))
-    assert [(task.description, task.completed, task.total) for task in bar.tasks] == [
-        ("  training for round 3", 3, 10),
-        ("  training for round 9", 9, 10),
-    ]
-    shown.update({"two": Step("looking at the pool for round 9", 1, 4, 5.0)})
-    assert [(task.description, task.completed) for task in bar.tasks] == [("  looking at the pool for round 9", 1)]
-    shown.update({})
-    assert bar.tasks == []
+    (tmp_path / "cells" / "three").mkdir()
+    found = steps_of(tmp_path)
+    assert {name: (step.what, step.done, step.total) for name, step in found.items()} == {
+        "one": ("training for round 3", 3, 10), "two": ("training for round 9", 9, 10),
+    }  # fmt: skip
 
 
 def test_phases_follow_each_other(capsys: pytest.CaptureFixture[str]) -> None:

@@ -123,6 +123,22 @@ def test_rows_do_not_depend_on_the_chunk(short: FittedImages) -> None:
         torch.testing.assert_close(whole[name], torch.cat([part[name] for part in parts]), rtol=1e-4, atol=1e-5)
 
 
+def test_no_items_give_empty_columns(short: FittedImages) -> None:
+    columns = short.encode(NO_IMAGES, COLUMNS)
+    assert {name: tuple(column.shape) for name, column in columns.items()} == {
+        "logits": (0, 3), "features": (0, 64), "embedding": (0, 64), "predicted_loss": (0,), "odin_logits": (0, 3),
+        "react_logits": (0, 3), "mc_logits": (0, MC_SAMPLES, 3),
+    }  # fmt: skip
+
+
+def test_a_large_image_goes_through_the_large_stem() -> None:
+    images = torch.randint(256, (3, 3, 128, 128), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    train = TrainingSet(images, torch.tensor([0, 1, 1]), images[:0], 2)
+    model = ResNet8(n_steps=2, batch_size=2, device="cpu").fit(train, COLUMNS, Key(0))
+    assert model.state()["backbone.stem.0.weight"].shape == (16, 3, 7, 7)
+    assert model.encode(images, COLUMNS)["mc_logits"].shape == (3, MC_SAMPLES, 2)
+
+
 def test_a_state_is_plain_tensors_and_comes_back(short: FittedImages) -> None:
     state, images = short.state(), pictures([0, 1, 7], seed=10)
     assert "backbone.stem.1.running_mean" in state  # the buffers of the normalisation are in it

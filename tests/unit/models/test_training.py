@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from mqnet.errors import PoolError
+from mqnet.models.augment import Augmentation, ColourJitter, FlipCrop, Greyscale, ResizedCrop, Rotation
 from mqnet.models.base import TrainingSet
 from mqnet.models.checkpoints import Saver
 from mqnet.models.devices import Engine
@@ -169,6 +174,87 @@ def test_the_branch_is_cut_off_after_six_tenths() -> None:
         seen.clear()
         replace(RECIPE, n_steps=10).fit(training_set(), frozenset(), Key(0))
         assert not any(seen)
+
+
+@dataclass(frozen=True)
+class PretendGpu(Engine):
+    """A processor that is treated as a GPU, and remembers when it was waited for."""
+
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def cuda(self) -> bool:
+        return True
+
+    def mark(self) -> Callable[[], None]:
+        number = sum(word.startswith("mark") for word in self.said)
+        self.said.append(f"mark {number}")
+        return lambda: self.said.append(f"wait {number}")
+
+
+WAITS = {
+    "_local_scalar_dense",
+    "nonzero",
+    "is_nonzero",
+    "equal",
+    "lift_fresh",
+    "linalg_inv_ex",
+    "masked_select",
+    "item",
+}
+"""What makes a processor wait for a GPU: a number is wanted, a shape depends on one, or a constant is sent."""
+
+
+class Calls(TorchDispatchMode):
+    """Every operation that reaches the device."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.add(func.overloadpacket.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+def _train_on(engine: Engine, recipe: ImageModel, seen: AbstractContextManager[Any] | None = None, **how: Any) -> None:
+    data = training_set()
+    targets = torch.nn.functional.one_hot(data.labels, 3).float()
+    net = TargetNet("resnet8", 8, 3, Key(2))
+    resident = Resident(data.inputs, targets, torch.full((3,), 0.5), torch.full((3,), 0.25))
+    with seen or nullcontext():
+        train(net, resident, recipe, Key(4), engine, joint=True, **how)
+
+
+def test_no_step_makes_the_processor_wait_for_the_device() -> None:
+    calls, engine = Calls(), PretendGpu(torch.device("cpu"), bfloat16=True)
+    with patch("mqnet.models.training._check_finite"):  # it comes once, after the last step
+        _train_on(engine, replace(RECIPE, n_steps=3), calls)
+    assert {"convolution_backward", "_fused_sgd_"} <= calls.names  # it saw the work
+    assert not calls.names & WAITS
+
+
+@pytest.mark.parametrize("change", [ColourJitter(), ResizedCrop(), Greyscale(), Rotation(), FlipCrop()])
+def test_no_augmentation_makes_the_processor_wait(change: Augmentation) -> None:
+    images, draws = torch.rand(4, 3, 8, 8), torch.rand(4, change.n_draws)
+    change(images, draws)  # constants are sent once
+    with Calls() as calls:
+        change(images, draws)
+    assert calls.names
+    assert not calls.names & WAITS
+
+
+def test_on_a_gpu_progress_is_told_and_kept_a_block_at_a_time() -> None:
+    engine, kept, told = PretendGpu(torch.device("cpu"), bfloat16=False), Kept(), list[int]()
+    with patch.object(Saver, "due", lambda saver: True):
+        _train_on(
+            engine, replace(RECIPE, n_steps=2 * BLOCK + 5), saver=Saver(kept, "x"),
+            watch=lambda done, total: told.append(done),
+        )  # fmt: skip
+    assert told == [BLOCK, 2 * BLOCK, 2 * BLOCK + 5]
+    assert kept.n_saved == 3
+    # before block k + 1 is sent, all that came before block k is done
+    assert engine.said == ["mark 0", "wait 0", "mark 1", "wait 1", "mark 2", "wait 2", "mark 3"]
 
 
 def test_one_step_is_sgd_by_hand() -> None:

@@ -47,10 +47,13 @@ def report(
     from mqnet.project.folder import is_project
 
     if is_project(folder):
-        from mqnet.project.report import write_report
+        from mqnet.project.report import write_report as about_campaign
+
+        path = str(about_campaign(folder))
     else:
-        from mqnet.experiment.report import write_report
-    path = str(write_report(folder))
+        from mqnet.experiment.report import write_report as about_run
+
+        path = str(about_run(folder, landscape=True))
     typer.echo(dumps({"report": path}) if json else path)
 
 
@@ -123,6 +126,44 @@ def explain(
     from mqnet.cli import explain as explaining
 
     explaining.show(folder, round_, item, cell, out, json)
+
+
+@app.command()
+def figures(
+    folder: Annotated[Path, typer.Argument(help="The folder of a run.")],
+    kind: Annotated[list[str] | None, typer.Option("--kind", help="Which figure; may be repeated.")] = None,
+    form: Annotated[str, typer.Option("--format", help="png, svg or pdf.")] = "png",
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for the files (default: FOLDER/figures).")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Draw a run's figures in a paper's style, a file per kind."""
+    from mqnet.cli import figures as drawing
+
+    drawing.show(folder, kind or (), form, out, json)
+
+
+@app.command()
+def paper(
+    name: Annotated[str, typer.Argument(help="table1, figure1, figure3, figure4, meta-input, ... (docs/paper.md).")],
+    scale: Annotated[str, typer.Option("--scale", help="embeddings, laptop or paper.")] = "embeddings",
+    data: Annotated[Path | None, typer.Option("--data", help="The folder of the data.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for results (default: runs/paper-SCALE).")] = None,
+    seeds: Annotated[str | None, typer.Option("--seeds", help="How many (5), or which (0,1,7).")] = None,
+    rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="Other than the entry's.")] = None,
+    budget: Annotated[float | None, typer.Option("--budget", help="Per round, other than the scale's.")] = None,
+    pool_size: Annotated[int | None, typer.Option("--pool-size", min=1, help="Other than the scale's.")] = None,
+    recipes: Annotated[Path, typer.Option("--recipes", help="Folder of the image recipes.")] = Path("recipes"),
+    jobs: JobsOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it will cost.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Run nothing: only show what has finished.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Make one of the paper's tables or figures: its cost first, the paper beside what was measured at the end."""
+    from mqnet.cli import paper as pressing
+    from mqnet.experiment.paper.scales import Changes
+
+    changes = Changes(pressing.seeds_of(seeds) if seeds is not None else None, rounds, budget, pool_size)
+    pressing.press(name, scale, data, out, recipes, changes, jobs, dry_run, show, json)
 
 
 @app.command()

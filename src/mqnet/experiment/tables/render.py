@@ -134,19 +134,24 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 def _markdown(table: Table) -> str:
     def row_of(texts: list[str]) -> str:
-        return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
+        return "| " + " | ".join(texts) + " |"
 
     best, second = set(table.best), set(table.second)
-    lines = [f"**{table.title}**", "", row_of(_flat_heads(table))]
+    lines = [f"**{_literal(table.title)}**", "", row_of(list(map(_literal, _flat_heads(table))))]
     lines.append("|" + " --- |" * table.n_names + " ---: |" * (len(table.columns) - table.n_names))
     for r, row in enumerate(table.rows):
         texts = [
             f"**{text}**" if (r, c) in best else f"<u>{text}</u>" if (r, c) in second else text
-            for c, text in enumerate([*table.shown_names(r), *row[table.n_names :]])
+            for c, text in enumerate(map(_literal, [*table.shown_names(r), *row[table.n_names :]]))
         ]
         lines.append(row_of(texts))
     legend = _legend(table)
     return "\n".join([*lines, *(f"\n{note}" for note in (*legend, *table.notes))])
+
+
+def _literal(text: str) -> str:
+    """The text as Markdown prints it: no column, emphasis or tag in it."""
+    return re.sub(r"<(?=[A-Za-z/!])", "&lt;", re.sub(r"([|*`])", r"\\\1", text))
 
 
 def _flat_heads(table: Table) -> list[str]:
