@@ -125,6 +125,16 @@ def test_one_setting_takes_one_column() -> None:
     assert OF_RESULTS["accuracy"](only).get_figwidth() == COLUMN
 
 
+def test_titles_over_several_scenarios_tell_them_apart_and_stay_within_their_panel() -> None:
+    def titles(*names: str) -> list[str]:
+        rows = [Row(**{**vars(r), "scenario": name}) for name in names for r in results().only(shares=[0.6]).rows]
+        return [axes.get_title() for axes in OF_RESULTS["accuracy"](Results(rows)).figure.axes]
+
+    assert titles("cifar10, OOD cost 1", "cifar10, OOD cost 4") == ["OOD cost 1\n60% OOD", "OOD cost 4\n60% OOD"]
+    long = titles("a scenario with quite a long name, x", "b, x")[0]
+    assert long == "a scenario with quite a\nlong name, x\n60% OOD"
+
+
 def test_slopes_are_medians_cut_where_they_say_nothing() -> None:
     slopes = np.array([[-1.0, -np.inf], [-2.0, -0.001], [-4.0, -0.001]])
     figure = slopes_over_rounds([("mqnet", {0.1: slopes, 0.6: slopes / 2})])

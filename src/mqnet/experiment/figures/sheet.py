@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +22,8 @@ from mqnet.store.blobs import write_durably
 Format = Literal["png", "svg", "pdf"]
 FORMATS: tuple[Format, ...] = ("png", "svg", "pdf")
 DPI = 200
+TITLE_LETTERS = 24
+"""Letters of a title that fit over the narrowest panel."""
 LETTERS = 0.062
 """Inches a letter of the legend takes at `FONT` points, about."""
 
@@ -116,9 +119,13 @@ def plain(text: str) -> str:
 
 
 def setting_title(results: Results, scenario: str, share: float) -> str:
-    """What stands above a setting's panel: the scenario too where there are several."""
-    alone = len({name for name, _ in results.settings}) == 1
-    return f"{share:.0%} OOD" if alone else f"{plain(scenario)}\n{share:.0%} OOD"
+    """What stands above a setting's panel: where there are several scenarios also what tells its own from the others."""
+    names = list(dict.fromkeys(name for name, _ in results.settings))
+    if len(names) == 1:
+        return f"{share:.0%} OOD"
+    ends = [name.rpartition(", ")[2] for name in names]
+    short = scenario.rpartition(", ")[2] if len(set(ends)) == len(ends) else scenario
+    return "\n".join([*textwrap.wrap(plain(short), TITLE_LETTERS), f"{share:.0%} OOD"])
 
 
 def legend(figure: Figure, grid: Sequence[Axes]) -> None:
