@@ -119,7 +119,7 @@ def plain(text: str) -> str:
 
 
 def setting_title(results: Results, scenario: str, share: float) -> str:
-    """What stands above a setting's panel: where there are several scenarios also what tells its own from the others."""
+    """What stands above a setting's panel: of several scenarios also what tells its own from the others."""
     names = list(dict.fromkeys(name for name, _ in results.settings))
     if len(names) == 1:
         return f"{share:.0%} OOD"
