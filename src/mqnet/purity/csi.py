@@ -21,8 +21,8 @@ def csi(
 
     `reference`: "in", the nearest labelled IN item (the paper's released code); "ood", minus the similarity to the
     nearest labelled OOD item (the paper's appendix), constant without OOD answers; "both", their sum, which measures
-    best: AUROC .80/.85/.89 against .76/.79/.80 for "in" at 60/200/800 labels on frozen features, .64 against .56 and
-    .60 for "ood" at 200 labels in the space of a CSI coder (docs/findings-images.md). `norm="on"` multiplies by |x| as
+    best: AUROC .80/.85/.89 against .76/.79/.80 for "in" at 60/200/800 labels on frozen features, .74 against .68 and
+    .63 for "ood" at 200 labels in the space of a CSI coder (docs/findings-images.md). `norm="on"` multiplies by |x| as
     CSI does; it measured worse, for "in" far worse. Constant without IN answers.
     """
     if reference not in ("in", "ood", "both") or norm not in ("on", "off"):
