@@ -194,7 +194,9 @@ def test_list_names_everything_registered(mqnet, tmp_path: Path) -> None:
         "data sets": DATASET, "encoders": ENCODER,
     }  # fmt: skip
     assert {kind: [entry["name"] for entry in entries] for kind, entries in listed.items()} == {
-        kind: list(registry.names()) for kind, registry in expected.items()
+        # other tests of this process may have brought plug-ins of their own
+        kind: [name for name in registry.names() if registry.get(name).target.__module__.startswith("mqnet.")]
+        for kind, registry in expected.items()
     }
     assert all(entry["summary"] for entries in listed.values() for entry in entries)
     table = mqnet("list", "--plugin", PLUGIN, cwd=tmp_path).out

@@ -18,6 +18,7 @@ from mqnet.loop.coders import CoderJob, FolderShelf
 from mqnet.loop.learner import SHARED, make_model
 from mqnet.loop.spaces import holds_images
 from mqnet.models.base import FittedModel, TargetModel, TrainingSet
+from mqnet.models.checkpoints import Particular
 from mqnet.models.contrastive.config import KINDS, CoderConfig, Kind
 from mqnet.models.contrastive.train import begin
 from mqnet.numerics.threads import one_thread
@@ -100,6 +101,8 @@ def run_cost(out: Path, cells: Sequence[Cell], jobs: int) -> RunCost | None:
         return None
     with one_thread():
         model = make_model(config.campaign_config(scenario.classes, cells[0].strategy, 0))
+        if isinstance(model, Particular):  # a model for vectors is refused here, before its first step is timed
+            model.check_input(scenario.pool.load(scenario.pool.ids.take(slice(0, 1))))
         fit, look = _model_seconds(model, scenario.pool, len(scenario.classes))
         n_seen = len(scenario.pool.ids) + len(scenario.test.labels)
         missing: Counter[Kind] = Counter(
