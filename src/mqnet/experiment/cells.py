@@ -15,7 +15,7 @@ from mqnet.data.scenarios import Scenario, cross, mismatch, split
 from mqnet.errors import ConfigError
 from mqnet.experiment.config import DATA_KEYS, ExperimentConfig, ScenarioSection
 from mqnet.experiment.plugins import sources_of, used_plugins
-from mqnet.loop.learner import as_plugin, make_model, make_strategy
+from mqnet.loop.opening import as_plugin, make_model, make_strategy
 from mqnet.loop.spaces import CODED, holds_images
 from mqnet.registry import DATASET, load_plugin
 from mqnet.store.ledger import sure_labels

@@ -15,7 +15,8 @@ from mqnet.data.pools import ItemPool
 from mqnet.experiment.cells import Cell, open_scenario
 from mqnet.experiment.coders import coder_tasks
 from mqnet.loop.coders import CoderJob, FolderShelf
-from mqnet.loop.learner import SHARED, make_model
+from mqnet.loop.learner import SHARED
+from mqnet.loop.opening import make_model
 from mqnet.loop.spaces import holds_images
 from mqnet.models.base import FittedModel, TargetModel, TrainingSet
 from mqnet.models.checkpoints import Particular

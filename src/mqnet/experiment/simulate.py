@@ -19,7 +19,8 @@ from mqnet.experiment.memory import forget_peak, peak_mb
 from mqnet.experiment.statistics import auroc
 from mqnet.ids import ItemIds
 from mqnet.loop.advance import advance
-from mqnet.loop.learner import ActiveLearner, PoolLike, as_pool
+from mqnet.loop.learner import ActiveLearner
+from mqnet.loop.opening import PoolLike, as_pool
 from mqnet.models.base import FittedModel
 from mqnet.models.contrastive.config import CoderConfig
 from mqnet.models.encode import encode_items

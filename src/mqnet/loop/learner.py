@@ -15,10 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mqnet.data.images import ImagePool, open_array
 from mqnet.data.labelled import Labelled as Reserved
-from mqnet.data.pools import ArrayPool, open_parquet
-from mqnet.errors import ConfigError, PoolError, StoreError, nearest_name
+from mqnet.errors import ConfigError, PoolError
 from mqnet.ids import ItemIds
 from mqnet.loop import rounds
 from mqnet.loop.audit import audit_places, draw, interleaved, whole_sample
@@ -26,18 +24,18 @@ from mqnet.loop.checkpoints import FOLDER, FolderCheckpoints
 from mqnet.loop.coders import FolderShelf, MemoryShelf
 from mqnet.loop.costs import measured_costs
 from mqnet.loop.first import class_arrays, first_ranking
+from mqnet.loop.opening import PoolLike, as_path, as_plugin, as_pool, make_model, make_strategy, open_store, place_of
 from mqnet.loop.progress import Watch, watching
 from mqnet.loop.rounds import Labelled, Stopwatch
 from mqnet.loop.spaces import CODED, Spaces, coder_config, holds_images
-from mqnet.models.base import FittedModel, TargetModel
+from mqnet.models.base import FittedModel
 from mqnet.models.checkpoints import Particular
 from mqnet.models.contrastive.config import CoderConfig
 from mqnet.oracles.simulated import Truth
-from mqnet.registry import MODEL, STRATEGY
+from mqnet.registry import STRATEGY
 from mqnet.rng import Key
 from mqnet.store.blobs import digest_of, make_folder
 from mqnet.store.campaign import CampaignStore, RoundRecord
-from mqnet.store.codec import from_json, to_json
 from mqnet.store.ledger import affords_another, charged, sure_labels
 from mqnet.store.lock import LoopLock
 from mqnet.strategies.base import Ranking, Strategy
@@ -52,7 +50,6 @@ from mqnet.types import (
     Initial,
     ItemId,
     LedgerLine,
-    Plugin,
     Pool,
     Query,
     Selection,
@@ -67,8 +64,6 @@ LENGTHS_AHEAD = 3
 
 SHARED = "shared"
 """Folder of the coders of a campaign, or of the campaigns of a run."""
-
-PoolLike = Pool | NDArray[np.floating[Any]] | Tensor | str | Path
 
 
 class ActiveLearner:
@@ -193,13 +188,13 @@ class ActiveLearner:
             raise PoolError("the pool is empty: there is nothing to ask.")
         if isinstance(self._model, Particular):
             self._model.check_input(pool.load(pool.ids.take(slice(0, 1))))
-        description = {"fingerprint": pool.fingerprint(), "n_items": len(pool.ids), **_place(pool)}
+        description = {"fingerprint": pool.fingerprint(), "n_items": len(pool.ids), **place_of(pool)}
         self._lock: LoopLock | None = None
         if folder is not None and not looking:
             make_folder(folder)
             self._lock = LoopLock(folder)
         try:
-            self.store = _open_store(folder, config, description)
+            self.store = open_store(folder, config, description)
         except BaseException:
             self.close()
             raise
@@ -507,77 +502,5 @@ class ActiveLearner:
         return Key(self.config.seed).child("round", round_, purpose)
 
 
-def as_plugin(value: str | Mapping[str, object]) -> Plugin:
-    """A plug-in given as a name, or as a table with a name and options."""
-    if isinstance(value, str):
-        return Plugin(value)
-    options = dict(value)
-    name = options.pop("name", None)
-    if not isinstance(name, str):
-        raise ConfigError(f"a plug-in with options needs a name: {dict(value)}.")
-    return Plugin(name, options)
-
-
-def as_pool(pool: PoolLike) -> Pool:
-    """A pool from an array, a tensor, a path, or a pool."""
-    if isinstance(pool, np.ndarray | Tensor):
-        return ImagePool(pool) if pool.ndim == 4 else ArrayPool(pool)
-    if isinstance(pool, str | Path):
-        path = Path(pool)
-        openers = {".npy": open_array, ".parquet": open_parquet}
-        if path.suffix not in openers:
-            raise PoolError(f"'{path}' is not a pool of vectors or images.{nearest_name(path.suffix, openers)}")
-        return openers[path.suffix](path)
-    return pool
-
-
-def as_path(place: str | Path | None) -> Path | None:
-    """A path, where there is one."""
-    return None if place is None else Path(place)
-
-
-def make_strategy(config: CampaignConfig, simulated: bool) -> Strategy:
-    """A fresh strategy of the configuration; reference lines exist in simulations only."""
-    entry = STRATEGY.get(config.strategy.name)
-    if entry.reference and not simulated:
-        raise ConfigError(
-            f"strategy '{entry.name}' is a reference line that sees the truth: it runs in simulations only. "
-            "Choose another strategy."
-        )
-    return STRATEGY.make(config.strategy.name, config.strategy.options)
-
-
-def make_model(config: CampaignConfig) -> TargetModel:
-    """The target model of the configuration."""
-    return MODEL.make(config.model.name, config.model.options)
-
-
 def _ranking(ids: ItemIds, selection: Selection) -> list[tuple[ItemId, float]]:
     return list(zip(ids.take(selection.rows.numpy()), selection.scores.tolist(), strict=True))
-
-
-def _place(pool: Pool) -> dict[str, object]:
-    path = getattr(pool, "path", None)
-    return {"path": str(Path(path).resolve())} if path is not None else {}
-
-
-def _open_store(folder: Path | None, config: CampaignConfig, pool: Mapping[str, object]) -> CampaignStore:
-    if folder is None or not (folder / "campaign.db").exists():
-        return CampaignStore.create(folder, config, pool)
-    store = CampaignStore.open(folder)
-    if store.config() != from_json(to_json(config)):  # values, not texts: a budget of 10 is a budget of 10.0
-        store.close()
-        raise StoreError(
-            f"'{folder}' holds a campaign with another configuration. Choose another folder, or continue that one "
-            "with ActiveLearner.open(folder)."
-        )
-    stored = store.pool()
-    if stored["fingerprint"] != pool["fingerprint"]:
-        store.close()
-        raise PoolError(
-            f"the pool given is not the pool of the campaign in '{folder}': {stored['n_items']} items were there, "
-            f"{pool['n_items']} are given, or their content differs. Point to the same items."
-        )
-    if stored != dict(pool):
-        store.point_to(pool)
-    return store

@@ -13,7 +13,7 @@ from mqnet.data.pools import verify
 from mqnet.data.sources import Source
 from mqnet.errors import ConfigError, InputError, PoolError
 from mqnet.loop.first import class_arrays
-from mqnet.loop.learner import make_model, make_strategy
+from mqnet.loop.opening import make_model, make_strategy
 from mqnet.project.answers import check_names
 from mqnet.project.vectors import Vectors, name_vectors
 from mqnet.store.blobs import digest_of, disk_error, make_folder, sync_folder

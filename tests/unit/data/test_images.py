@@ -13,7 +13,7 @@ from mqnet.data.labelled import Dataset, Labelled
 from mqnet.data.pools import ArrayPool
 from mqnet.data.scenarios import cross, split
 from mqnet.errors import PoolError
-from mqnet.loop.learner import as_pool
+from mqnet.loop.opening import as_pool
 
 
 def _pictures(n: int, first: int, size: int = 4) -> np.ndarray:

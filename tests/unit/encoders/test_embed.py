@@ -18,7 +18,7 @@ from mqnet.encoders.base import default_encoder, make_encoder
 from mqnet.encoders.embed import embed, encode_new
 from mqnet.encoders.files import encoding_path, read_encoding
 from mqnet.errors import ConfigError, InputError, PoolError
-from mqnet.loop.learner import as_pool
+from mqnet.loop.opening import as_pool
 from mqnet.registry import ENCODER
 
 TEXTS = [f"{greeting} {name}, how {verb} you?" for greeting in ("hello", "bye") for name in ("Ann", "Bob", "Cy", "Di")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mqnet.experiment.config import ExperimentConfig, load_config
-from mqnet.loop.learner import as_plugin, make_strategy
+from mqnet.loop.opening import as_plugin, make_strategy
 from mqnet.models.contrastive.config import CoderConfig
 from mqnet.registry import DATASET, MODEL
 from mqnet.types import Plugin

@@ -10,7 +10,8 @@ import pytest
 import mqnet
 from mqnet.errors import ConfigError, InputError
 from mqnet.experiment.simulate import run_campaign
-from mqnet.loop.learner import ActiveLearner, as_pool
+from mqnet.loop.learner import ActiveLearner
+from mqnet.loop.opening import as_pool
 from mqnet.oracles.simulated import NoisyOracle, Truth
 
 CENTRES = {"cat": (4.0, 0.0), "dog": (0.0, 4.0), "junk": (-4.0, -4.0)}
