@@ -87,7 +87,7 @@ def _card(item: Item) -> dict[str, object]:
     }
 
 
-def desk_of(request: Request) -> Desk:
+async def desk_of(request: Request) -> Desk:  # not to be waited for: but a plain function would run in a thread
     """The desk a request is for."""
     desk: Desk = request.app.state.desk
     return desk
