@@ -2,7 +2,8 @@
 
 A real server on loopback and SQLite, its loop training beside it, and annotators in a process of their own who answer
 as fast as they can, one request after the other; with `--pause` they look at each item. The dashboard is asked all the
-while. Afterwards the database is held against what was confirmed: nothing lost, nothing doubled.
+while. Afterwards the database is held against what was confirmed: nothing lost, nothing doubled. The server's processor
+time for each answer (all it does meanwhile, without the training process) tells more on a busy machine than the clock.
 """
 
 from __future__ import annotations
@@ -31,6 +32,15 @@ def percentile(values: list[float], share: float) -> float:
     """The nearest-rank percentile, in milliseconds."""
     ordered = sorted(values) or [float("nan")]
     return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def processor_seconds(pid: int) -> float:
+    """The processor time a process has had, all its threads, not its children; nan where there is no /proc."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return float("nan")
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def annotate(port: int, tokens: list[str], truth: dict[str, dict[str, str]], pause: float) -> dict[str, object]:
@@ -75,18 +85,20 @@ def measure(n_people: int, budget: float, rounds: int, pause: float) -> bool:
             watcher.start()
             # in a process of their own: their work must not be taken for the server's
             job = json.dumps([port, tokens, given.answers(), pause])
+            used = processor_seconds(server.pid)
             answered = subprocess.run([sys.executable, __file__, "--annotate"], input=job, text=True, check=True,
                                       stdout=subprocess.PIPE, env=environment)  # fmt: skip
+            used = processor_seconds(server.pid) - used
             over.set()
             watcher.join()
         finally:
             server.terminate()
             server.wait()
         found = json.loads(answered.stdout)
-        return _report(folder, n_people, found, looked)
+        return _report(folder, n_people, found, looked, used)
 
 
-def _report(folder: Path, n_people: int, found: dict[str, list], looked: list[float]) -> bool:
+def _report(folder: Path, n_people: int, found: dict[str, list], looked: list[float], used: float) -> bool:
     with closing(sqlite3.connect(folder / "campaign.db")) as database:
         kept = Counter(item for (item,) in database.execute("SELECT item FROM votes WHERE state = 'live'"))
         bought = Counter(item for (item,) in database.execute("SELECT item FROM answers"))
@@ -95,6 +107,8 @@ def _report(folder: Path, n_people: int, found: dict[str, list], looked: list[fl
     lost, doubled = confirmed - kept, [item for item, n in bought.items() if n > 1]
     seconds, wall = found["seconds"], found["wall"]
     print(f"{n_people} people, {len(seconds)} answers in {wall:.1f} s, {len(seconds) / wall:.0f} a second")
+    print(f"the server's processor time: {1000 * used / len(seconds):.2f} ms an answer, with all it did beside")
+    print(f"the machine's load: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     print(f"an answer: {_times(seconds)}\nthe dashboard meanwhile, {len(looked)} times: {_times(looked)}")
     print(
         f"lost {sum(lost.values())}, bought twice {len(doubled)}, rounds left open {n_open}, errors {found['errors']}"

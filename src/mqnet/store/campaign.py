@@ -241,7 +241,7 @@ class CampaignStore:
 
     def rounds(self) -> list[RoundRecord]:
         """All rounds, oldest first."""
-        with self._engine.connect() as connection:
+        with self.reading() as connection:
             rows = connection.execute(sa.select(rounds).order_by(rounds.c.round)).mappings().all()
         names = [field_.name for field_ in fields(RoundRecord)]
         return [RoundRecord(**{name: _parsed(name, row[name]) for name in names}) for row in rows]
