@@ -84,13 +84,17 @@ class Client:
 
 @dataclass
 class Robot:
-    """An annotator that answers the truth, now and then takes something back, and never gives up."""
+    """An annotator that answers the truth, now and then takes something back, and never gives up.
+
+    `pause` is how long it looks at an item, `wait` when it asks again where there is nothing to answer.
+    """
 
     client: Client
     truth: dict[str, dict[str, str]]
     seed: int
     pause: float = 0.0
     at_once: int = 3
+    wait: float = 0.02
     undoes: float = 0.0
     accepted: list[str] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -113,7 +117,7 @@ class Robot:
                 return
             if not now["items"]:
                 assert time.monotonic() - began < PATIENCE, now
-                time.sleep(0.02)
+                time.sleep(self.wait)
             for item in now["items"]:
                 began = time.monotonic()
                 self._answer(item["id"])

@@ -28,6 +28,10 @@ _KINDS = sa.select(answers.c.round, answers.c.kind, sa.func.count().label("n")).
     answers.c.round, answers.c.kind
 )
 _BUDGETS = sa.select(rounds.c.round, rounds.c.budget).order_by(rounds.c.round)
+# whether the newest ranking has an item that nobody has answered yet
+_UNBOUGHT = ~sa.exists().where(answers.c.item == candidates.c.item)
+_UNSEEN = ~sa.exists().where(votes.c.item == candidates.c.item, votes.c.state == LIVE)
+_HAS_EARLY = sa.select(sa.exists().where(candidates.c.round == sa.bindparam("newest"), _UNBOUGHT, _UNSEEN))
 
 
 @dataclass(frozen=True)
@@ -170,9 +174,9 @@ class Overview:
         now, worker = time.time(), self._health.worker()
         with self._store.reading() as connection:
             progress = self._progress(connection)
-            # rankings are long: what lies further down is not counted where it does not matter
+            # rankings are long: what lies further down is not looked at where it does not matter
             early = not progress.open and settings_in(connection).early_answers
-            early = early and self._n_early(connection, progress.round) > 0
+            early = early and connection.execute(_HAS_EARLY, {"newest": progress.round}).scalar_one()
         alive = worker is not None and worker.alive(now)
         if progress.open:
             n, total = progress.open, progress.asked
@@ -189,13 +193,6 @@ class Overview:
         message = worker.message if worker is not None else ""
         eta = self._eta(worker, now)
         return Situation("early" if early else "training", message, progress, worker, True, eta)
-
-    @staticmethod
-    def _n_early(connection: sa.Connection, round_: int) -> int:
-        """How many items of a round's ranking nobody has answered yet."""
-        ranked = candidates.c.round == round_, ~sa.exists().where(answers.c.item == candidates.c.item)
-        unseen = ~sa.exists().where(votes.c.item == candidates.c.item, votes.c.state == LIVE)
-        return connection.execute(sa.select(sa.func.count()).where(*ranked, unseen)).scalar_one()
 
     def _eta(self, worker: WorkerState | None, now: float) -> float | None:
         records = self._store.rounds()
