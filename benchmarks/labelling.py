@@ -56,21 +56,22 @@ def annotate(port: int, tokens: list[str], truth: dict[str, dict[str, str]], pau
     return {
         "wall": time.monotonic() - began,
         "seconds": [s for robot in robots for s in robot.seconds],
+        "asked": sum(robot.n_asked for robot in robots),
         "accepted": [item for robot in robots for item in robot.accepted],
         "errors": errors,
     }
 
 
-def watch(client: Client, over: threading.Event, seconds: list[float]) -> None:
+def watch(client: Client, over: threading.Event, every: float, seconds: list[float]) -> None:
     """Ask for the dashboard again and again."""
-    while not over.wait(0.25):
+    while not over.wait(every):
         began = time.perf_counter()
         status, found = client.patiently("GET", "/api/dashboard")
         assert status == 200, found
         seconds.append(time.perf_counter() - began)
 
 
-def measure(n_people: int, budget: float, rounds: int, pause: float) -> bool:
+def measure(n_people: int, budget: float, rounds: int, pause: float, every: float) -> bool:
     """Run a campaign, print the figures; whether nothing was lost or doubled."""
     with tempfile.TemporaryDirectory() as scratch:
         given = digits_campaign(Path(scratch), n_items=1797, budget=budget, rounds=rounds, cost_ood=1.0)
@@ -84,8 +85,9 @@ def measure(n_people: int, budget: float, rounds: int, pause: float) -> bool:
         over, looked = threading.Event(), list[float]()
         try:
             _wait_for(port)
-            watcher = threading.Thread(target=watch, args=(Client(port, olga), over, looked), daemon=True)
-            watcher.start()
+            watcher = threading.Thread(target=watch, args=(Client(port, olga), over, every, looked), daemon=True)
+            if every > 0:
+                watcher.start()
             # in a process of their own: their work must not be taken for the server's
             job = json.dumps([port, tokens, given.answers(), pause])
             used = processor_seconds(server.pid)
@@ -93,7 +95,8 @@ def measure(n_people: int, budget: float, rounds: int, pause: float) -> bool:
                                       stdout=subprocess.PIPE, env=environment)  # fmt: skip
             used = processor_seconds(server.pid) - used
             over.set()
-            watcher.join()
+            if every > 0:
+                watcher.join()
         finally:
             server.terminate()
             server.wait()
@@ -110,7 +113,10 @@ def _report(folder: Path, n_people: int, found: dict[str, list], looked: list[fl
     lost, doubled = confirmed - kept, [item for item, n in bought.items() if n > 1]
     seconds, wall = found["seconds"], found["wall"]
     print(f"{n_people} people, {len(seconds)} answers in {wall:.1f} s, {len(seconds) / wall:.0f} a second")
-    print(f"the server's processor time: {1000 * used / len(seconds):.2f} ms an answer, with all it did beside")
+    print(
+        f"the server's processor time: {1000 * used / len(seconds):.2f} ms an answer with all it did beside, "
+        f"{1000 * used / (len(seconds) + found['asked'] + len(looked)):.2f} ms a request ({found['asked']} for items)"
+    )
     print(f"the machine's load: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     print(f"an answer: {_times(seconds)}\nthe dashboard meanwhile, {len(looked)} times: {_times(looked)}")
     print(
@@ -140,9 +146,10 @@ if __name__ == "__main__":
     parser.add_argument("--round-budget", type=float, default=200)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--pause", type=float, default=0.0, help="seconds a person looks at an item")
+    parser.add_argument("--dashboard", type=float, default=0.25, help="seconds between two looks at it; 0 for none")
     parser.add_argument("--annotate", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.annotate:
         json.dump(annotate(*json.load(sys.stdin)), sys.stdout)
-    elif not measure(chosen.people, chosen.round_budget, chosen.rounds, chosen.pause):
+    elif not measure(chosen.people, chosen.round_budget, chosen.rounds, chosen.pause, chosen.dashboard):
         raise SystemExit(1)

@@ -98,6 +98,7 @@ class Robot:
     undoes: float = 0.0
     accepted: list[str] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+    n_asked: int = 0
     error: BaseException | None = None
 
     def run(self, over: threading.Event | None = None) -> None:
@@ -113,6 +114,7 @@ class Robot:
         while over is None or not over.is_set():
             status, now = self.client.patiently("GET", f"/api/next?n={self.at_once}")
             assert status == 200, now
+            self.n_asked += 1
             if now["state"] == "done":
                 return
             if not now["items"]:

@@ -35,6 +35,14 @@ _FOUND = (
     .where(sa.case((_SPLIT, _N_VOTES + 1), else_=sa.bindparam("overlap", type_=sa.Integer)) > _N_VOTES + _N_LENT)
 )
 _LENDABLE = _FOUND.order_by(_C.c.position).limit(sa.bindparam("most"))
+_MINE = sa.exists().where(votes.c.item == leases.c.item, votes.c.annotator == _WHO, _LIVE)
+_OTHERS_HOLD = (
+    sa.select(leases.c.annotator, leases.c.item)
+    .join(candidates, sa.and_(candidates.c.item == leases.c.item, candidates.c.round == _NEWEST_ROUND))
+    .where(leases.c.annotator != _WHO, ~leases.c.first, ~_MINE)
+    .where(~sa.exists().where(answers.c.item == leases.c.item))
+    .order_by(candidates.c.position)
+)
 _OF_HELD = _FOUND.where(_C.c.item.in_(sa.bindparam("held", expanding=True)))
 
 
@@ -68,17 +76,9 @@ def take_over(connection: sa.Connection, annotator: str, n: int, among: Abstract
     Of m items the holder keeps m // 2 + 1, those their page shows next: a page asks anew when half its items are gone,
     before it comes to the others. What they took back stays theirs. `among` limits the items, None does not.
     """
-    newest = connection.execute(sa.select(sa.func.max(rounds.c.round))).scalar()
-    mine = sa.exists().where(votes.c.item == leases.c.item, votes.c.annotator == annotator, votes.c.state == LIVE)
-    found = (
-        sa.select(leases.c.annotator, leases.c.item)
-        .join(candidates, sa.and_(candidates.c.item == leases.c.item, candidates.c.round == newest))
-        .where(leases.c.annotator != annotator, ~leases.c.first, ~mine)
-        .where(~sa.exists().where(answers.c.item == leases.c.item))
-        .order_by(candidates.c.position)
-    )
+    newest = connection.execute(_NEWEST).scalar()
     held: dict[str, list[ItemId]] = {}
-    for row in connection.execute(found):
+    for row in connection.execute(_OTHERS_HOLD, {"who": annotator, "newest": newest}):
         if among is None or row.item in among:
             held.setdefault(row.annotator, []).append(row.item)
     if not held:
