@@ -10,7 +10,7 @@ from mqnet.errors import AnswerError
 from mqnet.store.campaign import CampaignStore, RoundRecord
 from mqnet.store.inbox import Given, Inbox, NotOpenError
 from mqnet.store.project import Project
-from mqnet.store.purchase import open_query
+from mqnet.store.purchase import AHEAD, open_query
 from mqnet.types import OOD, SKIP, Answer, Budget, CampaignConfig, Costs, Known, Query
 
 ANSWERS: list[Answer] = [Known("cat"), Known("dog"), OOD, SKIP]
@@ -71,3 +71,14 @@ def test_a_refused_answer_takes_nothing_of_the_others_with_it() -> None:
             inbox.submit("bob", [Given("i1", OOD, "key-0001"), Given("i99", OOD, "key-0002")])
         assert inbox.submit("bob", [Given("i1", OOD, "key-0003")])[0].charged
     assert [line.item for line in store.ledger()] == ["i0", "i1"]
+
+
+def test_cheap_answers_make_room_for_more_than_was_read_ahead() -> None:
+    store = make(Costs(known=0.1, ood=10.0), 20.0, None, early=False)
+    inbox, n = Inbox(store), 2 * AHEAD
+    with store.together():
+        for i in range(n):  # two are open at a time, later one: each must be there when its turn comes
+            assert inbox.submit("ann", [Given(f"i{i}", Known("cat"), f"key-{i:04d}")])[0].charged
+            with store.reading() as connection:
+                assert store.open_query_in(connection) == read_anew(store)
+    assert [line.item for line in store.ledger()] == [f"i{i}" for i in range(n)]
