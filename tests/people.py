@@ -84,16 +84,21 @@ class Client:
 
 @dataclass
 class Robot:
-    """An annotator that answers the truth, now and then takes something back, and never gives up."""
+    """An annotator that answers the truth, now and then takes something back, and never gives up.
+
+    `pause` is how long it looks at an item, `wait` when it asks again where there is nothing to answer.
+    """
 
     client: Client
     truth: dict[str, dict[str, str]]
     seed: int
     pause: float = 0.0
     at_once: int = 3
+    wait: float = 0.02
     undoes: float = 0.0
     accepted: list[str] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+    n_asked: int = 0
     error: BaseException | None = None
 
     def run(self, over: threading.Event | None = None) -> None:
@@ -109,11 +114,12 @@ class Robot:
         while over is None or not over.is_set():
             status, now = self.client.patiently("GET", f"/api/next?n={self.at_once}")
             assert status == 200, now
+            self.n_asked += 1
             if now["state"] == "done":
                 return
             if not now["items"]:
                 assert time.monotonic() - began < PATIENCE, now
-                time.sleep(0.02)
+                time.sleep(self.wait)
             for item in now["items"]:
                 began = time.monotonic()
                 self._answer(item["id"])

@@ -52,7 +52,7 @@ def test_people_and_kills_end_like_the_simulated_run(mqnet: Zygote, tmp_path: Pa
     make_project(given, folder, early_answers=False, lease_seconds=2.0)
     tokens = let_in(folder, "ann", "bob", "cat", "dan")
     robots = [
-        Robot(Client(port, token), given.answers(), seed, pause=0.02, undoes=0.1) for seed, token in enumerate(tokens)
+        Robot(Client(port, token), given.answers(), seed, pause=0.2, undoes=0.1) for seed, token in enumerate(tokens)
     ]
     processes = Processes(mqnet, folder, port)
     for name in ("server", "worker"):

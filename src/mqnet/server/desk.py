@@ -14,13 +14,12 @@ from fastapi import Depends, Request
 
 from mqnet.errors import StoreError
 from mqnet.server.images import Images
-from mqnet.server.together import Together
 from mqnet.server.writer import Writer
 from mqnet.store.campaign import CampaignStore
 from mqnet.store.health import Health
 from mqnet.store.inbox import Inbox
 from mqnet.store.items import IMAGE, TEXT, VECTOR, Item
-from mqnet.store.overview import Overview, Progress
+from mqnet.store.overview import Overview, Situation
 from mqnet.store.people import People
 from mqnet.store.project import Project
 from mqnet.types import ItemId
@@ -30,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Desk:
-    """One campaign, open for labelling. `progress` is read once for all whose answers came together."""
+    """One campaign, open for labelling."""
 
     store: CampaignStore
     project: Project
@@ -38,8 +37,7 @@ class Desk:
     overview: Overview
     health: Health
     people: People
-    write: Writer
-    progress: Together[Progress]
+    write: Writer[Situation]
     images: Images | None
 
     @classmethod
@@ -53,8 +51,8 @@ class Desk:
         images = Images(folder / project.root) if project.root is not None else None  # an absolute root stays as it is
         overview = Overview(store)
         return cls(
-            store, project, Inbox(store), overview, Health(store), People(store), Writer(store),
-            Together(overview.progress), images,
+            store, project, Inbox(store), overview, Health(store), People(store), Writer(store, overview.situation),
+            images,
         )  # fmt: skip
 
     def close(self) -> None:
@@ -87,7 +85,7 @@ def _card(item: Item) -> dict[str, object]:
     }
 
 
-def desk_of(request: Request) -> Desk:
+async def desk_of(request: Request) -> Desk:  # not to be waited for: but a plain function would run in a thread
     """The desk a request is for."""
     desk: Desk = request.app.state.desk
     return desk

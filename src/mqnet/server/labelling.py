@@ -48,10 +48,14 @@ async def state(desk: AtDesk, user: Someone) -> Json:
 @router.get("/next")
 async def next_items(desk: AtDesk, user: Someone, n: Annotated[int, Query(ge=0, le=200)] = 10) -> Json:
     """The next items for this person, lent to them for a while."""
-    offers = await desk.write(lambda: desk.inbox.next(user.name, n))
-    cards = await desk.read(lambda: desk.shown([offer.item for offer in offers]))
-    items = [{**cards[offer.item], "early": offer.early} for offer in offers]
-    return {**_situation(await desk.read(desk.overview.situation)), "items": items}
+
+    def lend() -> list[Json]:
+        offers = desk.inbox.next(user.name, n)
+        cards = desk.shown([offer.item for offer in offers])
+        return [{**cards[offer.item], "early": offer.early} for offer in offers]
+
+    items, now = await desk.write.and_look(lend)
+    return {**_situation(now), "items": items}
 
 
 @router.post("/answers")
@@ -60,9 +64,9 @@ async def answers(desk: AtDesk, user: Someone, body: AnswersBody) -> Json:
     if user.role != OWNER and any(one.view == REVIEW for one in body.answers):
         raise HTTPException(403, "only an owner of the campaign may decide in the review.")
     given = [one.given() for one in body.answers]
-    receipts = await desk.write(lambda: desk.inbox.submit(user.name, given))
-    progress = await desk.progress()
-    return {"accepted": [asdict(receipt) for receipt in receipts], "progress": asdict(progress)}
+    receipts, now = await desk.write.and_look(lambda: desk.inbox.submit(user.name, given))
+    # flat records: `asdict` would copy each of their values deeply
+    return {"accepted": [vars(receipt) for receipt in receipts], "progress": vars(now.progress)}
 
 
 @router.post("/undo")
@@ -107,11 +111,10 @@ async def _known(desk: Desk, item: str) -> None:
 
 def _situation(now: Situation) -> Json:
     worker = {"alive": now.alive, "message": now.worker.message if now.worker else "", "eta_seconds": now.eta_seconds}
-    progress = asdict(now.progress)
     return {
-        "round": progress["round"],
+        "round": now.progress.round,
         "state": now.state,
         "message": now.message,
-        "progress": progress,
+        "progress": vars(now.progress),
         "worker": worker,
     }

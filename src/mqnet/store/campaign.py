@@ -7,7 +7,7 @@ import math
 import threading
 import time
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,8 @@ from mqnet.store.items import Item, add_items, find_items
 from mqnet.store.ledger import answer_from, charged
 from mqnet.store.past import ledger_at, log_length
 from mqnet.store.project import Project, read_project, write_project
-from mqnet.store.purchase import covers, open_query, ranking_of, requeue, spent_by_round, take
+from mqnet.store.purchase import covers, open_query, ranking_of, requeue, spent_by_round, standing_in, take
+from mqnet.store.standing import Standing
 from mqnet.store.tables import answer_log, answers, campaign, candidates, rounds
 from mqnet.types import Answer, CampaignConfig, Costs, ItemId, LedgerLine, Query
 
@@ -49,6 +50,18 @@ class RoundRecord:
     answers_seen: int | None = None
 
 
+class _Together(threading.local):
+    """What a thread's writes share for a while: a transaction, and the open round as it was read there."""
+
+    connection: sa.Connection | None = None
+    has_read: bool = False
+    standing: Standing | None = None
+
+    def forget(self) -> None:
+        """Read the open round anew when it is asked for."""
+        self.has_read, self.standing = False, None
+
+
 class CampaignStore:
     """A campaign's database and arrays, in a folder or in memory."""
 
@@ -57,7 +70,7 @@ class CampaignStore:
         self.blobs = blobs
         self.folder = folder
         self._config: CampaignConfig | None = None
-        self._together = threading.local()
+        self._together = _Together()
 
     @classmethod
     def create(cls, folder: Path | None, config: CampaignConfig, pool: Mapping[str, object]) -> CampaignStore:
@@ -114,10 +127,10 @@ class CampaignStore:
 
     @contextmanager
     def _write(self) -> Generator[sa.Connection]:
-        shared: sa.Connection | None = getattr(self._together, "connection", None)
-        if shared is not None:
-            with shared.begin_nested():
-                yield shared
+        if self._together.connection is not None:
+            self._together.forget()  # who writes here does not keep up what was read
+            with self._together.connection.begin_nested():
+                yield self._together.connection
             return
         with _disk_errors(self.folder), self._engine.execution_options(write=True).begin() as connection:
             yield connection
@@ -125,6 +138,38 @@ class CampaignStore:
     def writing(self) -> AbstractContextManager[sa.Connection]:
         """A transaction that may write, durable when it ends well: for the rooms of the store beside this one."""
         return self._write()
+
+    @contextmanager
+    def answering(self) -> Generator[tuple[sa.Connection, Standing | None]]:
+        """A transaction that may write, and the open round in it, which whoever uses this keeps true by `take`.
+
+        Those of one `together` share a reading of it.
+        """
+        shared = self._together
+        if shared.connection is None:
+            with self._write() as connection:
+                yield connection, standing_in(connection, self.config_in(connection))
+            return
+        try:
+            with shared.connection.begin_nested():
+                yield shared.connection, self._shared_standing(shared.connection)
+        except BaseException:
+            shared.forget()  # it may have followed what was taken back
+            raise
+
+    def _shared_standing(self, connection: sa.Connection) -> Standing | None:
+        shared = self._together
+        if not shared.has_read or (shared.standing is not None and shared.standing.stale):
+            shared.standing = standing_in(connection, self.config_in(connection))
+            shared.has_read = True
+        return shared.standing
+
+    def open_query_in(self, connection: sa.Connection) -> Query | None:
+        """The items that may be answered now; None when no round is open."""
+        if connection is not self._together.connection:
+            return open_query(connection, self.config_in(connection))
+        standing = self._shared_standing(connection)
+        return None if standing is None else standing.query
 
     @contextmanager
     def together(self) -> Generator[None]:
@@ -138,10 +183,12 @@ class CampaignStore:
                 yield
             finally:
                 self._together.connection = None
+                self._together.forget()
 
     def reading(self) -> AbstractContextManager[sa.Connection]:
-        """A transaction that reads: it sees one moment of the database."""
-        return self._engine.connect()
+        """A transaction that reads: it sees one moment of the database; within `together` what was written there."""
+        shared = self._together.connection
+        return self._engine.connect() if shared is None else nullcontext(shared)
 
     # -- what the campaign is ------------------------------------------------------------------------------------------
 
@@ -187,14 +234,14 @@ class CampaignStore:
 
     def items(self, ids: Sequence[ItemId]) -> dict[ItemId, Item]:
         """What people see of these items, in their order; ids that are not there are left out."""
-        with self._engine.connect() as connection:
+        with self.reading() as connection:
             return find_items(connection, ids)
 
     # -- rounds --------------------------------------------------------------------------------------------------------
 
     def rounds(self) -> list[RoundRecord]:
         """All rounds, oldest first."""
-        with self._engine.connect() as connection:
+        with self.reading() as connection:
             rows = connection.execute(sa.select(rounds).order_by(rounds.c.round)).mappings().all()
         names = [field_.name for field_ in fields(RoundRecord)]
         return [RoundRecord(**{name: _parsed(name, row[name]) for name in names}) for row in rows]

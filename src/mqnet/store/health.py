@@ -31,6 +31,9 @@ class WorkerState:
         return self.state != "stopped" and (now or time.time()) - self.heartbeat < ALIVE_SECONDS
 
 
+_WORKER = sa.select(worker)
+
+
 class Health:
     """The worker's state and insights in a campaign's database."""
 
@@ -55,7 +58,7 @@ class Health:
     def worker(self) -> WorkerState | None:
         """The loop's last word, or None when none ever worked here."""
         with self._store.reading() as connection:
-            row = connection.execute(sa.select(worker)).first()
+            row = connection.execute(_WORKER).first()
         return None if row is None else WorkerState(row.state, row.message, row.round, row.since, row.heartbeat)
 
     def revision(self) -> tuple[int, int]:

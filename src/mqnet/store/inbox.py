@@ -17,12 +17,31 @@ from mqnet.store.consensus import REVIEW, Vote, decide
 from mqnet.store.ledger import answer_columns, answer_from
 from mqnet.store.lending import LIVE, lendable, take_over
 from mqnet.store.project import Project, read_project
-from mqnet.store.purchase import open_query, take, withdraw
+from mqnet.store.purchase import open_query, standing_in, take, withdraw
+from mqnet.store.standing import Standing
 from mqnet.store.tables import answers, candidates, flags, items, leases, rounds, votes
 from mqnet.types import Answer, ItemId, Query, as_answer
 
 VIEWS = ("focus", "grid", REVIEW)
 REPLACED, WITHDRAWN = "replaced", "withdrawn"
+
+# made once: at every answer, building a statement takes longer than running it
+_ITEM, _WHO, _ITEMS = sa.bindparam("the_item"), sa.bindparam("who"), sa.bindparam("given", expanding=True)
+_LINE = sa.select(answers).where(answers.c.item == _ITEM)
+_BY_KEY = sa.select(votes.c.item, votes.c.annotator, votes.c.round).where(votes.c.key == sa.bindparam("the_key"))
+_VOTES_OF = sa.select(votes).where(votes.c.item == _ITEM, votes.c.state == LIVE).order_by(votes.c.seq)
+_THEIRS = votes.c.item == _ITEM, votes.c.annotator == _WHO, votes.c.state == LIVE
+_HAS_ANSWERED = sa.select(sa.exists().where(*_THEIRS))
+_REPLACE = votes.update().where(*_THEIRS).values(state=REPLACED)
+_CAST = votes.insert()
+_IS_RANKED = sa.select(sa.exists().where(candidates.c.item == _ITEM))
+# a walk back through one's answers starts anew
+_WALK_ENDS = votes.update().where(votes.c.annotator == _WHO, votes.c.returned).values(returned=False)
+_RELEASE = leases.delete().where(leases.c.annotator == _WHO, leases.c.item.in_(_ITEMS))
+_RELEASE_ALL = leases.delete().where(leases.c.annotator == _WHO)
+_EXPIRE = leases.delete().where(leases.c.until <= sa.bindparam("now"))
+_HELD = sa.select(leases.c.item, leases.c.first).where(leases.c.annotator == _WHO)
+_LEND = leases.insert()
 
 
 class NotOpenError(AnswerError):
@@ -86,13 +105,11 @@ class Inbox:
         With none left to lend, part of what the one who holds most has not come to yet is theirs instead.
         """
         now = time.time()
-        with self._store.writing() as connection:
-            settings = settings_in(connection)
-            query = open_query(connection, self._store.config_in(connection))
-            connection.execute(leases.delete().where(leases.c.until <= now))
+        with self._store.answering() as (connection, standing):
+            settings, query = settings_in(connection), standing.query if standing else None
+            connection.execute(_EXPIRE, {"now": now})
             open_items = frozenset(query.items) if query else frozenset[ItemId]()
-            mine = list(connection.execute(sa.select(leases).where(leases.c.annotator == annotator)).mappings())
-            held = {row["item"]: row["first"] for row in mine}
+            held = {row.item: row.first for row in connection.execute(_HELD, {"who": annotator})}
             free = lendable(connection, settings, query, annotator, n, list(held))
             # taken back first, then asked before early, lent before new; each in the order of the ranking
             order = {item: i for i, item in enumerate(free)}
@@ -102,23 +119,22 @@ class Inbox:
             )[:n]
             if not chosen:
                 chosen = take_over(connection, annotator, n, None if settings.early_answers else open_items)
-            connection.execute(leases.delete().where(leases.c.annotator == annotator))
+            connection.execute(_RELEASE_ALL, {"who": annotator})
             rows = [
                 {"item": i, "annotator": annotator, "until": now + settings.lease_seconds, "first": held.get(i, False)}
                 for i in chosen
             ]
             if rows:
-                connection.execute(leases.insert(), rows)
+                connection.execute(_LEND, rows)
             return [Offer(item, item not in open_items) for item in chosen]
 
     # -- answering -----------------------------------------------------------------------------------------------------
 
     def submit(self, annotator: str, given: Sequence[Given]) -> list[Receipt]:
         """Take somebody's answers, all or none; a second answer to an item replaces their first."""
-        with self._store.writing() as connection:
+        with self._store.answering() as (connection, standing):
             config = self._store.config_in(connection)
-            settings = settings_in(connection)
-            query = open_query(connection, config)
+            settings, query = settings_in(connection), standing.query if standing else None
             for one in given:
                 answer = as_answer(one.answer, config.classes, one.item)
                 if one.view not in VIEWS:
@@ -126,42 +142,36 @@ class Inbox:
                 if _repeated(connection, annotator, one):
                     continue
                 round_ = _round_of(connection, settings, query, annotator, one.item)
-                connection.execute(
-                    votes.update()
-                    .where(votes.c.item == one.item, votes.c.annotator == annotator, votes.c.state == LIVE)
-                    .values(state=REPLACED)
-                )
+                connection.execute(_REPLACE, {"the_item": one.item, "who": annotator})
                 kind, name = answer_columns(answer)
                 row = {"item": one.item, "round": round_, "annotator": annotator, "kind": kind, "name": name}
                 row |= {"seconds": one.seconds, "view": one.view, "key": one.key, "state": LIVE, "returned": False}
-                connection.execute(votes.insert().values(**row, answered_at=time.time()))
+                connection.execute(_CAST, {**row, "answered_at": time.time()})
             answered = sorted({one.item for one in given})
-            connection.execute(leases.delete().where(leases.c.annotator == annotator, leases.c.item.in_(answered)))
-            # a walk back through one's answers starts anew
-            walked = votes.c.annotator == annotator, votes.c.returned
-            connection.execute(votes.update().where(*walked).values(returned=False))
-            self._settle(connection, settings, query, answered)
+            connection.execute(_RELEASE, {"who": annotator, "given": answered})
+            connection.execute(_WALK_ENDS, {"who": annotator})
+            self._settle(connection, settings, standing, answered)
             return _receipts(connection, given)
 
     def settle(self) -> None:
         """Buy what is open and answered already: early answers to items that a query has asked for since."""
         with self._store.writing() as connection:
             settings, config = settings_in(connection), self._store.config_in(connection)
-            while (query := open_query(connection, config)) is not None:
+            while (standing := standing_in(connection, config)) is not None:
                 answered = sa.select(votes.c.item).distinct().where(votes.c.state == LIVE)
                 waiting = set(
                     connection.execute(answered.where(votes.c.item.not_in(sa.select(answers.c.item)))).scalars()
                 )
                 # bought items may make room for more: again until nothing is
-                if not self._settle(connection, settings, query, [i for i in query.items if i in waiting]):
+                if not self._settle(connection, settings, standing, [i for i in standing.query.items if i in waiting]):
                     return
 
     def _settle(
-        self, connection: sa.Connection, settings: Project, query: Query | None, answered: Iterable[ItemId]
+        self, connection: sa.Connection, settings: Project, standing: Standing | None, answered: Iterable[ItemId]
     ) -> int:
         """Write what the items' votes come to into the ledger; returns how many lines changed."""
         config = self._store.config_in(connection)
-        open_items = frozenset(query.items) if query else frozenset[ItemId]()
+        open_items = frozenset(standing.query.items) if standing else frozenset[ItemId]()
         bought: dict[tuple[bool, str], dict[ItemId, Answer]] = {}
         for item in answered:
             cast = votes_of(connection, item)
@@ -175,8 +185,8 @@ class Inbox:
             who = ", ".join(vote.annotator for vote in reviewed or cast if vote.answer == answer)
             bought.setdefault((line is not None, who), {})[item] = answer
         # corrections last: they may use up what an open item was promised
-        for i, ((_, who), lines) in enumerate(sorted(bought.items(), key=lambda pair: pair[0])):
-            take(connection, config, lines, who, query if i == 0 else None)
+        for (_, who), lines in sorted(bought.items(), key=lambda pair: pair[0]):
+            take(connection, config, lines, who, standing)
         return sum(map(len, bought.values()))
 
     # -- taking back ---------------------------------------------------------------------------------------------------
@@ -235,8 +245,7 @@ def _knows(connection: sa.Connection, item: ItemId) -> bool:
 
 def votes_of(connection: sa.Connection, item: ItemId) -> list[Vote]:
     """The live votes on an item, oldest first."""
-    query = sa.select(votes).where(votes.c.item == item, votes.c.state == LIVE).order_by(votes.c.seq)
-    return [as_vote(row) for row in connection.execute(query)]
+    return [as_vote(row) for row in connection.execute(_VOTES_OF, {"the_item": item})]
 
 
 def as_vote(row: sa.Row[tuple[object, ...]]) -> Vote:
@@ -250,12 +259,12 @@ def settings_in(connection: sa.Connection) -> Project:
 
 
 def _line(connection: sa.Connection, item: ItemId) -> sa.Row[tuple[object, ...]] | None:
-    return connection.execute(sa.select(answers).where(answers.c.item == item)).first()
+    return connection.execute(_LINE, {"the_item": item}).first()
 
 
 def _repeated(connection: sa.Connection, annotator: str, one: Given) -> bool:
     """Whether this very answer came before; a key that came with another item or from somebody else is refused."""
-    row = connection.execute(sa.select(votes.c.item, votes.c.annotator).where(votes.c.key == one.key)).first()
+    row = connection.execute(_BY_KEY, {"the_key": one.key}).first()
     if row is not None and (row.item, row.annotator) != (one.item, annotator):
         raise InputError(f"item '{one.item}': the key '{one.key}' was used for another answer. Make a new one.")
     return row is not None
@@ -270,11 +279,9 @@ def _round_of(
         return line.round
     if query is not None and item in query.items:
         return query.round
-    answered = votes.c.item == item, votes.c.annotator == annotator, votes.c.state == LIVE
-    if connection.execute(sa.select(sa.exists().where(*answered))).scalar_one():
+    if connection.execute(_HAS_ANSWERED, {"the_item": item, "who": annotator}).scalar_one():
         return None
-    ranked = sa.select(sa.exists().where(candidates.c.item == item))
-    if settings.early_answers and connection.execute(ranked).scalar_one():
+    if settings.early_answers and connection.execute(_IS_RANKED, {"the_item": item}).scalar_one():
         return None
     if not _knows(connection, item):
         raise UnknownItemError(f"item '{item}' is not part of this campaign.")
@@ -284,7 +291,7 @@ def _round_of(
 def _receipts(connection: sa.Connection, given: Sequence[Given]) -> list[Receipt]:
     out: list[Receipt] = []
     for one in given:
-        round_ = connection.execute(sa.select(votes.c.round).where(votes.c.key == one.key)).scalar_one()
+        round_ = connection.execute(_BY_KEY, {"the_key": one.key}).one().round
         charged = _line(connection, one.item) is not None
         out.append(Receipt(one.item, one.key, round_ is None and not charged, charged))
     return out

@@ -11,6 +11,39 @@ from mqnet.store.tables import answers, candidates, leases, rounds, votes, worke
 from mqnet.types import ItemId, Query
 
 LIVE = "live"
+FAR = 2**62
+"""Behind the last place of every ranking."""
+
+# made once: building these takes longer than running them
+_WHO, _NEWEST_ROUND = sa.bindparam("who"), sa.bindparam("newest")
+_NEWEST = sa.select(sa.func.max(rounds.c.round))
+_STATE = sa.select(worker.c.state)
+_PLACE = sa.select(candidates.c.position).where(
+    candidates.c.round == _NEWEST_ROUND, candidates.c.item == sa.bindparam("the_item")
+)
+_C, _LIVE = candidates.alias(), votes.c.state == LIVE
+_N_VOTES = sa.select(sa.func.count()).where(votes.c.item == _C.c.item, _LIVE).scalar_subquery()
+_LENT = leases.c.item == _C.c.item, leases.c.annotator != _WHO
+_N_LENT = sa.select(sa.func.count()).where(*_LENT).scalar_subquery()
+# an open item whose votes are split needs one more person
+_SPLIT = sa.and_(_C.c.position <= sa.bindparam("last_open"), sa.bindparam("enough") <= _N_VOTES)
+_FOUND = (
+    sa.select(_C.c.position, _C.c.item)
+    .where(_C.c.round == _NEWEST_ROUND, _C.c.position <= sa.bindparam("last"))
+    .where(~sa.exists().where(answers.c.item == _C.c.item))
+    .where(~sa.exists().where(votes.c.item == _C.c.item, votes.c.annotator == _WHO, _LIVE))
+    .where(sa.case((_SPLIT, _N_VOTES + 1), else_=sa.bindparam("overlap", type_=sa.Integer)) > _N_VOTES + _N_LENT)
+)
+_LENDABLE = _FOUND.order_by(_C.c.position).limit(sa.bindparam("most"))
+_MINE = sa.exists().where(votes.c.item == leases.c.item, votes.c.annotator == _WHO, _LIVE)
+_OTHERS_HOLD = (
+    sa.select(leases.c.annotator, leases.c.item)
+    .join(candidates, sa.and_(candidates.c.item == leases.c.item, candidates.c.round == _NEWEST_ROUND))
+    .where(leases.c.annotator != _WHO, ~leases.c.first, ~_MINE)
+    .where(~sa.exists().where(answers.c.item == leases.c.item))
+    .order_by(candidates.c.position)
+)
+_OF_HELD = _FOUND.where(_C.c.item.in_(sa.bindparam("held", expanding=True)))
 
 
 def lendable(
@@ -20,31 +53,20 @@ def lendable(
 
     Neither bought, nor answered by them, nor taken by as many others as are wanted.
     """
-    newest = connection.execute(sa.select(sa.func.max(rounds.c.round))).scalar()
-    state = connection.execute(sa.select(worker.c.state)).scalar()
-    if newest is None or (query is None and (state == "done" or not settings.early_answers)):
+    newest = connection.execute(_NEWEST).scalar()
+    if newest is None:
+        return []
+    if query is None and (not settings.early_answers or connection.execute(_STATE).scalar() == "done"):
         return []
     last_open = -1
     if query is not None and query.items:
-        place = sa.select(candidates.c.position)
-        place = place.where(candidates.c.round == newest, candidates.c.item == query.items[-1])
-        last_open = connection.execute(place).scalar_one()
-    c, live = candidates.alias(), votes.c.state == LIVE
-    n_votes = sa.select(sa.func.count()).where(votes.c.item == c.c.item, live).scalar_subquery()
-    lent = leases.c.item == c.c.item, leases.c.annotator != annotator
-    n_lent = sa.select(sa.func.count()).where(*lent).scalar_subquery()
-    # an open item whose votes are split needs one more person
-    split = sa.and_(c.c.position <= last_open, n_votes >= max(2, settings.overlap))
-    found = sa.select(c.c.position, c.c.item).where(
-        c.c.round == newest,
-        ~sa.exists().where(answers.c.item == c.c.item),
-        ~sa.exists().where(votes.c.item == c.c.item, votes.c.annotator == annotator, live),
-        n_votes + n_lent < sa.case((split, n_votes + 1), else_=settings.overlap),
-    )
-    if not settings.early_answers:
-        found = found.where(c.c.position <= last_open)
-    rows = {row.position: row.item for row in connection.execute(found.where(c.c.item.in_(held)))}
-    rows |= {row.position: row.item for row in connection.execute(found.order_by(c.c.position).limit(n + len(held)))}
+        last_open = connection.execute(_PLACE, {"newest": newest, "the_item": query.items[-1]}).scalar_one()
+    asked: dict[str, object] = {"who": annotator, "newest": newest, "last_open": last_open}
+    asked |= {"last": FAR if settings.early_answers else last_open}
+    asked |= {"enough": max(2, settings.overlap), "overlap": settings.overlap}
+    rows = {row.position: row.item for row in connection.execute(_LENDABLE, {**asked, "most": n + len(held)})}
+    if held:
+        rows |= {row.position: row.item for row in connection.execute(_OF_HELD, {**asked, "held": held})}
     return [rows[position] for position in sorted(rows)]
 
 
@@ -54,17 +76,9 @@ def take_over(connection: sa.Connection, annotator: str, n: int, among: Abstract
     Of m items the holder keeps m // 2 + 1, those their page shows next: a page asks anew when half its items are gone,
     before it comes to the others. What they took back stays theirs. `among` limits the items, None does not.
     """
-    newest = connection.execute(sa.select(sa.func.max(rounds.c.round))).scalar()
-    mine = sa.exists().where(votes.c.item == leases.c.item, votes.c.annotator == annotator, votes.c.state == LIVE)
-    found = (
-        sa.select(leases.c.annotator, leases.c.item)
-        .join(candidates, sa.and_(candidates.c.item == leases.c.item, candidates.c.round == newest))
-        .where(leases.c.annotator != annotator, ~leases.c.first, ~mine)
-        .where(~sa.exists().where(answers.c.item == leases.c.item))
-        .order_by(candidates.c.position)
-    )
+    newest = connection.execute(_NEWEST).scalar()
     held: dict[str, list[ItemId]] = {}
-    for row in connection.execute(found):
+    for row in connection.execute(_OTHERS_HOLD, {"who": annotator, "newest": newest}):
         if among is None or row.item in among:
             held.setdefault(row.annotator, []).append(row.item)
     if not held:

@@ -15,13 +15,23 @@ from mqnet.store.consensus import REVIEW, Vote, agreement, dawid_skene
 from mqnet.store.health import Health, WorkerState
 from mqnet.store.inbox import LIVE, as_vote, settings_in, votes_of
 from mqnet.store.ledger import answer_from
-from mqnet.store.purchase import open_query, spent_by_round
+from mqnet.store.purchase import spent_by_round
 from mqnet.store.tables import answers, candidates, flags, rounds, votes
 from mqnet.types import Answer, ItemId
 
 MOST_REVIEWED = 200
 MOST_VOTES = 20_000
 """Agreement and times are reckoned from the newest so many answers: a page must not wait for a long campaign."""
+
+# made once: these are asked with every answer
+_KINDS = sa.select(answers.c.round, answers.c.kind, sa.func.count().label("n")).group_by(
+    answers.c.round, answers.c.kind
+)
+_BUDGETS = sa.select(rounds.c.round, rounds.c.budget).order_by(rounds.c.round)
+# whether the newest ranking has an item that nobody has answered yet
+_UNBOUGHT = ~sa.exists().where(answers.c.item == candidates.c.item)
+_UNSEEN = ~sa.exists().where(votes.c.item == candidates.c.item, votes.c.state == LIVE)
+_HAS_EARLY = sa.select(sa.exists().where(candidates.c.round == sa.bindparam("newest"), _UNBOUGHT, _UNSEEN))
 
 
 @dataclass(frozen=True)
@@ -138,16 +148,12 @@ class Overview:
 
     # -- now -----------------------------------------------------------------------------------------------------------
 
-    def progress(self) -> Progress:
-        """The campaign's counts and costs."""
-        with self._store.reading() as connection:
-            return self._progress(connection)
-
     def _progress(self, connection: sa.Connection) -> Progress:
+        """The campaign's counts and costs."""
         config = self._store.config_in(connection)
         counts = _counts(connection)
         newest = counts[-1] if counts else RoundCount(0, 0, 0, 0, 0.0, config.budget.round)
-        query = open_query(connection, config)
+        query = self._store.open_query_in(connection)
         n_open, answered = len(query.items) if query else 0, newest.n_known + newest.n_ood + newest.n_skipped
         return Progress(
             round=newest.round,
@@ -168,7 +174,9 @@ class Overview:
         now, worker = time.time(), self._health.worker()
         with self._store.reading() as connection:
             progress = self._progress(connection)
-            early = settings_in(connection).early_answers and self._n_early(connection, progress.round) > 0
+            # rankings are long: what lies further down is not looked at where it does not matter
+            early = not progress.open and settings_in(connection).early_answers
+            early = early and connection.execute(_HAS_EARLY, {"newest": progress.round}).scalar_one()
         alive = worker is not None and worker.alive(now)
         if progress.open:
             n, total = progress.open, progress.asked
@@ -185,13 +193,6 @@ class Overview:
         message = worker.message if worker is not None else ""
         eta = self._eta(worker, now)
         return Situation("early" if early else "training", message, progress, worker, True, eta)
-
-    @staticmethod
-    def _n_early(connection: sa.Connection, round_: int) -> int:
-        """How many items of a round's ranking nobody has answered yet."""
-        ranked = candidates.c.round == round_, ~sa.exists().where(answers.c.item == candidates.c.item)
-        unseen = ~sa.exists().where(votes.c.item == candidates.c.item, votes.c.state == LIVE)
-        return connection.execute(sa.select(sa.func.count()).where(*ranked, unseen)).scalar_one()
 
     def _eta(self, worker: WorkerState | None, now: float) -> float | None:
         records = self._store.rounds()
@@ -272,14 +273,12 @@ class Overview:
 
 def _counts(connection: sa.Connection) -> list[RoundCount]:
     """What every round bought so far, oldest first."""
-    a = answers.c
-    grouped = sa.select(a.round, a.kind, sa.func.count().label("n"))
     found: dict[int, dict[str, int]] = {}
-    for row in connection.execute(grouped.group_by(a.round, a.kind)):
+    for row in connection.execute(_KINDS):
         found.setdefault(row.round, {})[row.kind] = row.n
     spent = spent_by_round(connection)
     out: list[RoundCount] = []
-    for row in connection.execute(sa.select(rounds.c.round, rounds.c.budget).order_by(rounds.c.round)):
+    for row in connection.execute(_BUDGETS):
         kinds: Mapping[str, int] = found.get(row.round, {})
         n_known, n_ood, n_skipped = (kinds.get(kind, 0) for kind in ("known", "ood", "skip"))
         out.append(RoundCount(row.round, n_known, n_ood, n_skipped, spent.get(row.round, 0.0), row.budget))

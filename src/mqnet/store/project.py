@@ -36,9 +36,12 @@ class Project:
             raise ConfigError(f"lease_seconds is {self.lease_seconds}: give at least one second.")
 
 
+_SETTINGS = sa.select(project.c.settings)
+
+
 def read_project(connection: sa.Connection) -> Project | None:
     """The settings, or None for a campaign without people."""
-    text = connection.execute(sa.select(project.c.settings)).scalar()
+    text = connection.execute(_SETTINGS).scalar()
     if text is None:
         return None
     known = {field.name for field in fields(Project)}
