@@ -146,7 +146,9 @@ if __name__ == "__main__":
     parser.add_argument("--round-budget", type=float, default=200)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--pause", type=float, default=0.0, help="seconds a person looks at an item")
-    parser.add_argument("--dashboard", type=float, default=0.25, help="seconds between two looks at it; 0 for none")
+    parser.add_argument(
+        "--dashboard", type=float, default=5.0, help="seconds between two looks at it (the page takes 5); 0 for none"
+    )
     parser.add_argument("--annotate", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.annotate:

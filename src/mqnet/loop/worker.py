@@ -137,6 +137,8 @@ def main() -> int:
     """`python -m mqnet.loop.worker FOLDER`: the loop as a child of the server; its input is a pipe from its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides what ends
     signal.signal(signal.SIGTERM, _stop)
+    if hasattr(os, "nice"):
+        os.nice(10)  # people who label do not wait for a training: where cores are few, the server goes first
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         run(Path(sys.argv[1]))
