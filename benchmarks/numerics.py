@@ -264,7 +264,9 @@ def plot(records: list[Record], path: str) -> None:
             if name not in seen:
                 seen[name] = ("#d1495b" if "sampled" in name else "#00798c") if ours else next(greys)
             shapes = {"4": "-", "40": "--"}
-            label = name if len({key[1] for key in series}) == 1 else f"{name}, K = {k}"
+            # others' second curve is told by its dashes: nine names would lie over the curves
+            label = name if not ours or len({key[1] for key in series}) == 1 else f"{name}, K = {k}"
+            label = label if ours or shapes.get(str(k)) == "-" else None
             axis.loglog(
                 *zip(*sorted(points), strict=True), shapes.get(str(k), "-"), marker="o", markersize=3, label=label,
                 color=seen[name], linewidth=2 if ours else 1,
