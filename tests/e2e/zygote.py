@@ -59,6 +59,8 @@ class Ticks:
 
 
 def become(request: dict) -> int:
+    # a shell's background jobs inherit that Ctrl-C is ignored: these processes are as if started in the foreground
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(request["cwd"])
     for stream, path in ((0, "/dev/null"), (1, request["out"]), (2, request["err"])):
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
