@@ -67,6 +67,11 @@ class Pictures(Dataset[tuple[Tensor, int]]):
         return torch.from_numpy((np.ascontiguousarray(padded) - 0.5) / 0.25), int(self.labels[index])
 
 
+def endless(loader: DataLoader[tuple[Tensor, int]]) -> Iterator[list[Tensor]]:
+    while True:
+        yield from loader
+
+
 def plain_steps(name: NetName, data: Dataset[tuple[Tensor, int]], n_steps: int) -> Callable[[], None]:
     """A training as a tutorial has it."""
     net = nn.Sequential(ResNet(name, 32, Key(0).torch()), nn.Linear(512 if name == "resnet18" else 64, N_CLASSES))
@@ -74,7 +79,7 @@ def plain_steps(name: NetName, data: Dataset[tuple[Tensor, int]], n_steps: int) 
 
     def run() -> None:
         net.train()
-        batches: Iterator[list[Tensor]] = iter(DataLoader(data, BATCH, shuffle=True))
+        batches = endless(DataLoader(data, BATCH, shuffle=True))
         for _ in range(n_steps):
             images, labels = next(batches)
             loss = functional.cross_entropy(net(images), labels)
@@ -91,7 +96,7 @@ def plain_inference(name: NetName, data: Dataset[tuple[Tensor, int]], n_batches:
     ).eval()
 
     def run() -> None:
-        batches: Iterator[list[Tensor]] = iter(DataLoader(data, BATCH))
+        batches = endless(DataLoader(data, BATCH))
         with torch.no_grad():
             for _ in range(n_batches):
                 net(next(batches)[0])
