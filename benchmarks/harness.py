@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
@@ -50,22 +49,15 @@ class Contender:
         return job.n <= self.most_items and job.n * job.n_classes * job.d <= self.most_entries
 
 
-def resident_mb(field: str) -> float:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(field + ":"):
-            return int(line.split()[1]) / 1024
-    return float("nan")
-
-
 def measure(call: Callable[[], Any]) -> tuple[float, float, float, Any]:
     """Seconds of one call, processor seconds, the MB that resident memory rose above where it stood, the result."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-    before = resident_mb("VmRSS")
+    from mqnet.experiment.memory import forget_peak, peak_mb
+
+    before = forget_peak()
     start, busy = time.perf_counter(), time.process_time()
     result = call()
     seconds, processor = time.perf_counter() - start, time.process_time() - busy
-    return seconds, processor, resident_mb("VmHWM") - before, result
+    return seconds, processor, peak_mb() - before, result
 
 
 def machine_rates() -> dict[str, float]:

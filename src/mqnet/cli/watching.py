@@ -38,9 +38,12 @@ def watch(
     live = console.is_terminal and not as_json
     shown: AbstractContextManager[Any] = nullcontext()
     if live:
-        shown = Live(
-            get_renderable=lambda: picture(look(), steps_of(out)), console=console, refresh_per_second=1, transient=True
-        )
+
+        def now() -> Group:
+            found = look()
+            return picture(found, steps_of(out, (one.cell.digest for one in found.running)))
+
+        shown = Live(get_renderable=now, console=console, refresh_per_second=1, transient=True)
     lines = _Lines(look, quiet=live or as_json)
     failures: list[Progress] = []
     with shown, lines:
@@ -133,9 +136,9 @@ def leader_text(found: Standing) -> str:
     return f"{found.leader.strategy} (AULC {100 * found.leader.aulc:.2f} over {where})"
 
 
-def steps_of(out: Path) -> dict[str, Step]:
-    """The long step that a campaign is at (a training, a pass over the pool), by the name of its folder."""
-    found = {path.name: step_in(path) for path in sorted(out.glob("cells/*"))}
+def steps_of(out: Path, names: Iterable[str]) -> dict[str, Step]:
+    """The long step that each of these campaigns is at (a training, a pass over the pool), where it is at one."""
+    found = {name: step_in(out / "cells" / name) for name in names}
     return {name: step for name, step in found.items() if step is not None}
 
 

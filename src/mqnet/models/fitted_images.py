@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -180,8 +179,3 @@ def pixel_statistics(images: Tensor) -> tuple[Tensor, Tensor]:
     mean = share @ level
     deviation = ((share @ level.square()) - mean.square()).clamp_min(0.0).sqrt()
     return mean.float(), torch.where(deviation > 1.0 / 255.0, deviation, 0.25).float()
-
-
-def react_bound(features: Tensor, percentile: float) -> Tensor:
-    """The percentile of all activations [n, D] of the labelled known items; a scalar."""
-    return torch.tensor(np.percentile(features.numpy(), percentile), dtype=torch.float32)

@@ -9,15 +9,16 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from mqnet.errors import ConfigError, InputError, PoolError
+from mqnet.errors import InputError, PoolError
 from mqnet.models.base import TrainingSet
 from mqnet.models.checkpoints import Checkpoints
 from mqnet.models.devices import Engine
 from mqnet.models.encode import Watcher
-from mqnet.models.fitted_images import FittedImages, pixel_statistics, react_bound
+from mqnet.models.fitted_images import FittedImages, pixel_statistics
 from mqnet.models.head import soft_targets
 from mqnet.models.parallel import launched, train_in_group, train_together
 from mqnet.models.resnet import NetName
+from mqnet.models.score_options import check_score_options, react_bound
 from mqnet.models.target_net import TargetNet, plain_tensors
 from mqnet.models.training import ImageRecipe, Resident, name_of, saver_for, train
 from mqnet.registry import model
@@ -43,12 +44,7 @@ class ImageModel(ImageRecipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0.0 < self.odin_temperature < float("inf"):
-            raise ConfigError(f"odin_temperature is {self.odin_temperature}; give a positive number.")
-        if not 0.0 <= self.odin_perturbation < float("inf"):
-            raise ConfigError(f"odin_perturbation is {self.odin_perturbation}; give a number from 0.")
-        if not 0.0 < self.react_percentile <= 100.0:
-            raise ConfigError(f"react_percentile is {self.react_percentile}; give one in (0, 100].")
+        check_score_options(self.odin_temperature, self.odin_perturbation, self.react_percentile)
 
     @property
     def provides(self) -> frozenset[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from mqnet.errors import ConfigError, PoolError
+from mqnet.errors import PoolError
 from mqnet.models.base import INPUT_COLUMNS, TrainingSet
 from mqnet.models.head import Head, HeadConfig, encode, fit_head, mc_logits
+from mqnet.models.score_options import check_score_options, react_bound
 from mqnet.registry import model
 from mqnet.rng import Key
 from mqnet.types import Arrays
@@ -33,12 +33,7 @@ class MlpHead(HeadConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0.0 < self.odin_temperature < float("inf"):
-            raise ConfigError(f"odin_temperature is {self.odin_temperature}; give a positive number.")
-        if not 0.0 <= self.odin_perturbation < float("inf"):
-            raise ConfigError(f"odin_perturbation is {self.odin_perturbation}; give a number from 0.")
-        if not 0.0 < self.react_percentile <= 100.0:
-            raise ConfigError(f"react_percentile is {self.react_percentile}; give one in (0, 100].")
+        check_score_options(self.odin_temperature, self.odin_perturbation, self.react_percentile)
 
     @property
     def provides(self) -> frozenset[str]:
@@ -73,8 +68,7 @@ class MlpHead(HeadConfig):
             key.torch(),
             unknown=train.unknown if len(train.unknown) else None,
         )
-        activations = encode(head, train.inputs)["features"].numpy()
-        bound = torch.tensor(np.percentile(activations, self.react_percentile), dtype=torch.float32)
+        bound = react_bound(encode(head, train.inputs)["features"], self.react_percentile)
         return self._fitted(head, bound, mc_key.integer())
 
     def _fitted(self, head: Head, react_bound: Tensor, mc_seed: int) -> FittedHead:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from mqnet.errors import ConfigError, PluginError
-from mqnet.ids import ItemIds
+from mqnet.ids import ItemIds, RowNames
 from mqnet.meta.fit import QuerySet
 from mqnet.meta.net import Combine, MetaNet, settings_with
 from mqnet.meta.recipe import FirstRound
@@ -126,7 +126,7 @@ class MqNet:
 
 
 def beside_pool(view: RoundView, held: LabelledView) -> RoundView:
-    """A view in which these items stand behind the pool's. Ids are made distinct: both may number their rows from 0."""
+    """A view in which these items stand behind the pool's. Ids are row numbers: those of the two may be the same."""
     columns = {name: torch.cat([column, held.columns[name]]) for name, column in view.columns.items()}
-    ids = ItemIds.of([*(f"pool {item}" for item in view.ids), *(f"held {item}" for item in held.ids)])
+    ids = ItemIds(RowNames(len(view) + len(held)))
     return RoundView(ids, columns, view.labelled, view.n_classes, view.round, view.key, view.costs)

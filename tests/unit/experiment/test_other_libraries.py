@@ -13,7 +13,6 @@ from mqnet.experiment.simulate import run_campaign
 from mqnet.oracles.simulated import SimulatedOracle
 from mqnet.registry import load_plugin
 
-pytest.importorskip("skactiveml")
 ADAPTER = Path(__file__).parents[3] / "benchmarks" / "plugins" / "skactiveml_strategies.py"
 
 

@@ -43,7 +43,6 @@ def holds(whole: tuple[str, ...], part: tuple[float, ...]) -> bool:
 
 
 @pytest.mark.data
-@pytest.mark.skipif(not PAPER.is_file(), reason="the paper's source is not at hand")
 @pytest.mark.parametrize("block", all_blocks(), ids=lambda b: f"{b.name}-{b.dataset}-{b.measure}-{b.fixed}")
 def test_every_number_is_the_papers(block: Block) -> None:
     if block.measure == "slope":  # printed in a sentence, not in a table

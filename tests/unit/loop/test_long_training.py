@@ -158,13 +158,13 @@ def test_a_folder_says_what_is_being_done_and_takes_it_back(tmp_path: Path) -> N
 
 
 def test_steps_of_a_run_are_found_by_campaign(tmp_path: Path) -> None:
-    assert steps_of(tmp_path) == {}
+    assert steps_of(tmp_path, ["one"]) == {}
     for name, done in (("one", 3), ("two", 9)):
         (tmp_path / "cells" / name).mkdir(parents=True)
         step = {"what": f"training for round {done}", "done": done, "total": 10, "seconds": 4.0}
         (tmp_path / "cells" / name / FILE).write_text(json.dumps(step))
     (tmp_path / "cells" / "three").mkdir()
-    found = steps_of(tmp_path)
+    found = steps_of(tmp_path, ["one", "two", "three"])
     assert {name: (step.what, step.done, step.total) for name, step in found.items()} == {
         "one": ("training for round 3", 3, 10), "two": ("training for round 9", 9, 10),
     }  # fmt: skip

@@ -93,7 +93,8 @@ def test_what_is_wrong_is_said():
 @pytest.mark.parametrize("name", ["random", "confidence", "margin", "entropy", "mqnet"])
 def test_in_the_loop_of_scikit_activeml(name: str):
     """Its classifier, its labels, its call; its own strategies pick the same where both have the rule."""
-    classifiers, pool = (pytest.importorskip(f"skactiveml.{part}") for part in ("classifier", "pool"))
+    from skactiveml import classifier as classifiers
+    from skactiveml import pool
     from skactiveml.utils import MISSING_LABEL, unlabeled_indices
 
     methods = {"confidence": "least_confident", "margin": "margin_sampling", "entropy": "entropy"}
